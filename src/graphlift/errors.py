@@ -1,0 +1,65 @@
+"""The four exceptions by which a capture ends or turns, and the one that users catch.
+
+Three are graphlift's own words for failure and never mix: `Unsupported` (cut here), `SkipFrame`
+(leave this frame to CPython) and `InternalError` (graphlift's mistake). `ObservedException` is not a
+failure: it carries an exception of the *user's* program through the host interpreter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from graphlift.reasons import Reason
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+
+class GraphliftError(RuntimeError):
+    """Base of every error that graphlift raises on its own account."""
+
+
+class Unsupported(GraphliftError):
+    """The interpreter cannot go on with symbols at the present instruction.
+
+    Under ``fullgraph=True`` it reaches the user, with the reason, hints and the user's own stack.
+
+    Attributes:
+        reason: the row of `reasons.Reason` that applies.
+        context: what exactly was met, in one line.
+        stack: the user's frames from outermost to innermost, as (code, line); filled in while the
+            error leaves them.
+    """
+
+    def __init__(self, reason: Reason, context: str = "") -> None:
+        super().__init__(reason, context)
+        self.reason: Final = reason
+        self.context: Final = context
+        self.stack: list[tuple[CodeType, int]] = []
+
+    def message(self) -> str:
+        """The whole explanation: reason, place, explanation, hints, debug context, user's stack."""
+        return self.reason.describe(self.context, self.stack)
+
+    def __str__(self) -> str:
+        return self.message()
+
+
+class SkipFrame(GraphliftError):
+    """This frame is not worth or not fit for capture; CPython runs it."""
+
+
+class InternalError(GraphliftError):
+    """graphlift itself is at fault; the user's frame runs plainly and the error is logged once."""
+
+
+class ObservedException(Exception):
+    """An exception of the user's program, met while interpreting it.
+
+    Attributes:
+        value: the tracker of the exception instance.
+    """
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value

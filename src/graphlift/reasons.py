@@ -1,0 +1,154 @@
+"""The one table of reasons for which a graph is cut: what is said, why, and what to do instead."""
+
+from __future__ import annotations
+
+import enum
+import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import CodeType
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonText:
+    """What a user is told about one cause of a graph break.
+
+    Attributes:
+        title: the reason in a few words.
+        explanation: one or two sentences: what happened and why no graph can hold it.
+        hints: what the user can do, most useful first.
+    """
+
+    title: str
+    explanation: str
+    hints: tuple[str, ...] = ()
+
+
+class Reason(enum.Enum):
+    """Every known cause of a break. A new refusal is one row here and one test."""
+
+    DATA_DEPENDENT_BRANCH = ReasonText(
+        "Data-dependent branching",
+        "The program takes a different path according to a tensor's value, which is not known while the graph is made.",
+        (
+            "Use `torch.cond` to keep both branches in the graph.",
+            "Use `torch.where` if both results can be computed.",
+        ),
+    )
+    DATA_DEPENDENT_VALUE = ReasonText(
+        "Data-dependent value",
+        "A Python value is taken out of a tensor (`.item()`, `.tolist()`, `int(t)`, ...), which only the running graph knows.",
+        ("Keep the value in a tensor, or take it out after the compiled region.",),
+    )
+    DATA_DEPENDENT_SHAPE = ReasonText(
+        "Data-dependent output shape",
+        "The shape of this operation's result depends on the values of its inputs.",
+        ("Use an operation whose result shape is known from its inputs, e.g. `torch.where` with three arguments.",),
+    )
+    NO_TENSOR_MODEL = ReasonText(
+        "Operation without a symbolic model",
+        "graphlift cannot tell shape and type of this tensor operation's result without running it.",
+        ("Register a fake implementation with `torch.library` if it is your own operator.",),
+    )
+    UNKNOWN_CALLABLE = ReasonText(
+        "Call of a function that cannot be looked into",
+        "The function is written in C (or wraps one) and has no symbolic model here.",
+        (
+            "Move the call out of the compiled function.",
+            "If it only works on tensors, mark it with `graphlift.allow_in_graph`.",
+        ),
+    )
+    UNSUPPORTED_BUILTIN = ReasonText(
+        "Unsupported builtin",
+        "This builtin is not modelled for these arguments.",
+        ("Move the call out of the compiled function or write it in plain Python.",),
+    )
+    UNSUPPORTED_OPERATION = ReasonText(
+        "Unsupported operation",
+        "This kind of value does not support the operation while a graph is captured.",
+        ("Move the operation out of the compiled function.",),
+    )
+    UNSUPPORTED_VALUE = ReasonText(
+        "Unsupported value",
+        "A value of this kind cannot be followed while a graph is captured.",
+        ("Move its use out of the compiled function.",),
+    )
+    UNSUPPORTED_CONTEXT_MANAGER = ReasonText(
+        "Unsupported context manager",
+        "Entering or leaving this context manager has effects that a graph cannot hold.",
+        ("Move the `with` statement out of the compiled function.",),
+    )
+    INPUT_OUTPUT = ReasonText(
+        "Input or output",
+        "The call talks to the outside world, so it must happen at its place in the program.",
+        ("Remove it, move it out of the compiled function, or guard it with `if not graphlift.is_compiling()`.",),
+    )
+    SIDE_EFFECT = ReasonText(
+        "Side effect that cannot be put off",
+        "The change is visible outside at once, so it cannot wait until the graph has run.",
+        ("Move the change out of the compiled function.",),
+    )
+    SKIPPED_CALLABLE = ReasonText(
+        "Call of a function on the skip list",
+        "The function was marked `disable`d or lives in a module that is never looked into.",
+        ("Remove the mark, or move the call out of the compiled function.",),
+    )
+    USER_BREAK = ReasonText(
+        "Break asked for",
+        "The program called `graphlift.graph_break()`.",
+        ("Remove the call if one whole graph is wanted.",),
+    )
+    MISSING_HANDLER = ReasonText(
+        "Missing bytecode handler",
+        "graphlift has no handler for this instruction.",
+        ("Please report the instruction and the Python version.",),
+    )
+    GENERATOR = ReasonText(
+        "Generator used in a way that cannot be followed",
+        "A generator is a suspended frame; this use of it needs the real one.",
+        ("Build a list first.",),
+    )
+    EXCEPTION = ReasonText(
+        "Exception that cannot be followed",
+        "The exception leaves the captured code or is of a kind that is not modelled.",
+        ("Catch it inside the compiled function or move it outside.",),
+    )
+    CLASS_DEFINITION = ReasonText(
+        "Class defined inside the captured code",
+        "Making a class runs the metaclass, which a graph cannot hold.",
+        ("Define the class at module level.",),
+    )
+    IDENTITY = ReasonText(
+        "Identity of a value that has none here",
+        "`is`, `id()` or `hash()` was asked of a value whose identity is not settled before the graph runs.",
+        ("Compare with `==`.",),
+    )
+    IMPURE_READ = ReasonText(
+        "Read of something that changes by itself",
+        "Time, environment, random state or the like was read; a graph would keep the value of the first call.",
+        ("Read it outside and pass it as an argument.",),
+    )
+    RECURSION = ReasonText(
+        "Inlining too deep",
+        "Calls are nested deeper than the interpreter follows.",
+        ("Turn deep recursion into a loop.",),
+    )
+
+    def describe(self, context: str, stack: Sequence[tuple[CodeType, int]]) -> str:
+        """The message of one break, as shown in logs and raised under ``fullgraph=True``."""
+        row = self.value
+        lines = [f"{row.title}"]
+        if stack:
+            code, line = stack[-1]
+            lines[0] += f" at {code.co_filename}:{line}"
+            text = linecache.getline(code.co_filename, line).strip()
+            if text:
+                lines.append(f"    {text}")
+        lines.append(f"  Explanation: {row.explanation}")
+        lines.extend(f"  Hint: {hint}" for hint in row.hints)
+        if context:
+            lines.append(f"  Context: {context}")
+        if stack:
+            lines.append("  Your program's stack, innermost last:")
+            lines.extend(f'    File "{code.co_filename}", line {line}, in {code.co_qualname}' for code, line in stack)
+        return "\n".join(lines)

@@ -1,0 +1,186 @@
+"""The base of all trackers: one method per Python slot, each refusing by name until overridden.
+
+Conventions for every tracker:
+
+* A tracker is an immutable handle. What can change lives in the heap (`heap.Handle`).
+* Receivers and operands (`other`, `key`, …) handed to the methods below have been realised by the slot
+  functions in `variables/slots/`; items of `args`/`kwargs` in calls may be lazy: use ``arg.realize(tx)``.
+* Handlers never call these methods themselves: they ask a slot function, which mirrors CPython's.
+* Methods raise `Unsupported` (through ``tx.fail``) for what is not modelled and `ObservedException`
+  (through ``tx.raise_``) for what Python itself refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, final
+
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+
+if TYPE_CHECKING:
+    from graphlift.sources import Source
+
+
+@final
+class NotImplementedType:
+    """The type of `NOT_IMPLEMENTED`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "NOT_IMPLEMENTED"
+
+
+#: What `binary`, `compare` and friends return where Python's own method returns ``NotImplemented``.
+NOT_IMPLEMENTED = NotImplementedType()
+
+
+class VariableTracker(Var):
+    """A value known in one particular way.
+
+    Attributes:
+        source: where the value can be found again at the next call, or None if the program made it.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, source: Source | None = None) -> None:
+        self.source = source
+
+    # --- what is it ------------------------------------------------------------------------
+
+    def realize(self, tx: Tx) -> VariableTracker:
+        """Itself; a lazy tracker gives the tracker of its kind."""
+        return self
+
+    def python_type(self, tx: Tx) -> type:
+        """``type(value)``."""
+        return self.refuse(tx, "type()")
+
+    def is_constant(self) -> bool:
+        """Whether `as_constant` gives a value (then it runs no user code)."""
+        return False
+
+    def as_constant(self) -> Any:
+        """The Python value, where all of it is known now (also tuples, slices, … of constants).
+
+        Raises:
+            ValueError: it is not known now.
+        """
+        raise ValueError(f"{self!r} is not a constant")
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        """What stands for the value as a dictionary key: equal keys for values that Python finds equal.
+
+        Raises a ``TypeError`` in the user's program for unhashable values.
+        """
+        return self.refuse(tx, "hash()")
+
+    # --- attributes (tp_getattro, tp_setattro) ---------------------------------------------
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        """``value.name``; raises AttributeError in the user's program when there is none."""
+        return self.refuse(tx, f"attribute {name!r}")
+
+    def setattr_(self, tx: Tx, name: str, value: VariableTracker) -> None:
+        """``value.name = value``."""
+        self.refuse(tx, f"setting attribute {name!r}")
+
+    def delattr_(self, tx: Tx, name: str) -> None:
+        """``del value.name``."""
+        self.refuse(tx, f"deleting attribute {name!r}")
+
+    # --- calls -----------------------------------------------------------------------------
+
+    def call(self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]) -> VariableTracker:
+        """``value(*args, **kwargs)``."""
+        return self.refuse(tx, "call")
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        """A method that the value's builtin type defines in C, e.g. ``append``, ``__len__``."""
+        return self.refuse(tx, f"method {name!r}")
+
+    # --- containers ------------------------------------------------------------------------
+
+    def length(self, tx: Tx) -> VariableTracker:
+        """``len(value)``."""
+        return self.type_error(tx, "object of type '{}' has no len()")
+
+    def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        """``value[key]``."""
+        return self.type_error(tx, "'{}' object is not subscriptable")
+
+    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
+        """``value[key] = value``."""
+        self.type_error(tx, "'{}' object does not support item assignment")
+
+    def delitem(self, tx: Tx, key: VariableTracker) -> None:
+        """``del value[key]``."""
+        self.type_error(tx, "'{}' object doesn't support item deletion")
+
+    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
+        """``item in value``; NOT_IMPLEMENTED: iterate instead."""
+        return NOT_IMPLEMENTED
+
+    # --- iteration -------------------------------------------------------------------------
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        """``iter(value)``."""
+        return self.type_error(tx, "'{}' object is not iterable")
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        """``next(value)``; None when exhausted (StopIteration without a value)."""
+        return self.type_error(tx, "'{}' object is not an iterator")
+
+    def unpack(self, tx: Tx) -> list[VariableTracker] | None:
+        """All items at once where that cannot be told from iterating (list, tuple, …), else None."""
+        return None
+
+    # --- operators -------------------------------------------------------------------------
+
+    def truth(self, tx: Tx) -> VariableTracker | bool:
+        """``bool(value)``: a bool, or a tracker (tensor, symbolic bool) that is not known now."""
+        return True
+
+    def unary(self, tx: Tx, op: str) -> VariableTracker:
+        """``-value``, ``+value``, ``~value``, `op` being ``-``, ``+`` or ``~``."""
+        return self.type_error(tx, f"bad operand type for unary {op}: '{{}}'")
+
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        """``value op other`` by the value's own type (``+``, ``-``, ``*``, ``/``, ``//``, ``%``, ``**``,
+        ``@``, ``&``, ``|``, ``^``, ``<<``, ``>>``)."""
+        return NOT_IMPLEMENTED
+
+    def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        """``other op value`` by the value's reflected method."""
+        return NOT_IMPLEMENTED
+
+    def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        """``value op= other``; NOT_IMPLEMENTED: the plain operator is tried."""
+        return NOT_IMPLEMENTED
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        """``value op other`` for ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``."""
+        return NOT_IMPLEMENTED
+
+    # --- becoming real ---------------------------------------------------------------------
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        """Emit code that builds the value (used only where there is no source to load it from)."""
+        raise ValueError(f"{self!r} cannot be rebuilt")
+
+    # --- refusing --------------------------------------------------------------------------
+
+    def refuse(self, tx: Tx, what: str) -> NoReturn:
+        """Break: this kind of value does not model `what`."""
+        tx.fail(Reason.UNSUPPORTED_OPERATION, f"{what} on {self!r}")
+
+    def type_error(self, tx: Tx, text: str) -> NoReturn:
+        """Raise the TypeError that Python raises, the type's name filled into `text`."""
+        tx.raise_(TypeError, text.format(self.python_type(tx).__name__))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"

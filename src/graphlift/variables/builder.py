@@ -1,0 +1,128 @@
+"""From a real object to its tracker: one table by exact class, then an ordered list of tests.
+
+The files that own tracker classes enter their rules here by decorator (`wraps`, `wraps_if`) and fill in
+the makers of `protocol.Make` (`maker`). An object met again, through whatever source, gives the tracker
+it got the first time, and the fact that the two places held one object is guarded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from graphlift.protocol import Make, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import Source
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.lazy import LazyVariableTracker
+
+Wrap = Callable[[Tx, Any, "Source | None"], Var]
+WrapT = TypeVar("WrapT", bound=Wrap)
+F = TypeVar("F", bound=Callable[..., Any])
+
+_BY_CLASS: dict[type, Wrap] = {}
+_BY_TEST: list[tuple[int, Callable[[Any], bool], Wrap]] = []
+_MAKERS: dict[str, Callable[..., Any]] = {}
+
+#: Classes whose instances are compared by value: no identity, one guard on type and value.
+CONSTANT_TYPES: set[type] = {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented)}
+
+
+def wraps(*classes: type) -> Callable[[WrapT], WrapT]:
+    """Register the rule for objects of exactly these classes. The rule adds the guards it needs."""
+
+    def register(wrap: WrapT) -> WrapT:
+        for cls in classes:
+            _BY_CLASS[cls] = wrap
+        return wrap
+
+    return register
+
+
+def wraps_if(test: Callable[[Any], bool], order: int) -> Callable[[WrapT], WrapT]:
+    """Register a rule for objects that pass `test`, tried by ascending `order` where no exact class fits.
+
+    Orders in use: 10 torch values, 20 modules (`nn.Module`), 30 functions and callables, 40 classes,
+    50 enums and named tuples, 60 subclasses of containers, 70 exceptions, 90 any other user object.
+    """
+
+    def register(wrap: WrapT) -> WrapT:
+        _BY_TEST.append((order, test, wrap))
+        _BY_TEST.sort(key=lambda row: row[0])
+        return wrap
+
+    return register
+
+
+def maker(function: F) -> F:
+    """Fill in the maker of `protocol.Make` that has the function's name (its first argument is `tx`)."""
+    _MAKERS[function.__name__] = function
+    return function
+
+
+def wrap_constant(tx: Tx, value: Any, source: Source | None) -> Var:
+    """The rule for constants that are compared by type and value."""
+    if source is not None:
+        tx.guard("constant", source, value)
+    return ConstantVariable(value, source)
+
+
+for _cls in CONSTANT_TYPES:
+    _BY_CLASS[_cls] = wrap_constant
+
+
+def _rule(value: object) -> Wrap | None:
+    wrap = _BY_CLASS.get(type(value))
+    if wrap is None:
+        wrap = next((w for _, test, w in _BY_TEST if test(value)), None)
+    return wrap
+
+
+class Builder:
+    """The makers of one translator (`tx.make`)."""
+
+    def __init__(self, tx: Tx, objects: dict[int, tuple[object, Var]]) -> None:
+        self._tx = tx
+        self._objects = objects
+
+    def from_value(self, value: object, source: Source | None) -> Var:
+        """See `protocol.Make.from_value`."""
+        if type(value) in CONSTANT_TYPES:
+            return _BY_CLASS[type(value)](self._tx, value, source)
+        known = self._objects.get(id(value))
+        if known is not None:
+            var = known[1]
+            if source is not None and var.source is not None and source is not var.source:
+                self._tx.guard("same", source, var.source)
+            elif source is not None and var.source is None:
+                self._tx.guard("is", source, value)
+            return var
+        wrap = _rule(value)
+        if wrap is None:
+            self._tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of class {type(value).__qualname__}")
+        var = wrap(self._tx, value, source)
+        self._objects[id(value)] = (value, var)
+        return var
+
+    def lazy(self, value: object, source: Source) -> Var:
+        """See `protocol.Make.lazy`."""
+        return LazyVariableTracker(value, source)
+
+    def constant(self, value: object) -> Var:
+        """See `protocol.Make.constant`."""
+        return ConstantVariable(value)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        made = _MAKERS.get(name)
+        if made is None:
+            raise AttributeError(f"no maker named {name!r} is registered")
+        tx = self._tx
+
+        def bound(*args: Any, **kwargs: Any) -> Any:
+            return made(tx, *args, **kwargs)
+
+        self.__dict__[name] = bound
+        return bound
+
+
+Make.register(Builder)

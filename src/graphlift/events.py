@@ -134,7 +134,9 @@ class GraphBroken(Event):
 
 @dataclass(slots=True)
 class Recompiling(Event):
-    """No entry's guards held, so the frame will be captured once more.
+    """No entry's guards held, so the frame is captured once more; comes right after `CaptureStarted`.
+
+    With `capture_id` 0 no capture follows, because there have been too many.
 
     Attributes:
         code: the user's code object.

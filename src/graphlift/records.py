@@ -1,0 +1,214 @@
+"""What a compiled object remembers of its captures: one small record each, made from events.
+
+Records are plain data without the user's objects, so keeping them keeps nothing else alive. They belong to
+the compiled object (`CaptureLog`), which hands its log along with `CaptureStarted`; when it goes, so do they.
+This module knows events only, not how they are shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CodeType
+
+from graphlift import config, events
+from graphlift.events import Outcome
+from graphlift.reasons import Reason
+
+
+@dataclass(slots=True)
+class Break:
+    """One cut in a graph.
+
+    Attributes:
+        reason: why, from the table of reasons.
+        context: what exactly was met, in one line.
+        stack: the user's frames as (code, line), innermost last.
+    """
+
+    reason: Reason
+    context: str
+    stack: tuple[tuple[CodeType, int], ...]
+    _message: Callable[[], str] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The reason in a few words."""
+        return self.reason.value.title
+
+    @property
+    def message(self) -> str:
+        """The whole explanation, with hints and the user's stack."""
+        return self._message()
+
+    @property
+    def file(self) -> str:
+        """The user's file in which the graph was cut; empty if unknown."""
+        return self.stack[-1][0].co_filename if self.stack else ""
+
+    @property
+    def line(self) -> int:
+        """The user's line at which the graph was cut; 0 if unknown."""
+        return self.stack[-1][1] if self.stack else 0
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(slots=True)
+class CaptureRecord:
+    """One capture or recompile.
+
+    Attributes:
+        capture_id: unique in this process.
+        function: qualified name of the frame's function.
+        file, line: where it is defined.
+        offset: bytecode offset at which a resumed frame went on, 0 for a frame from its start.
+        started: `time.time()` at the beginning.
+        outcome: ``"captured"``, ``"skipped"``, ``"failed"``, or None while it runs.
+        recompile_reasons: why no earlier entry would do, a sentence each; empty for a first capture.
+        node_counts: operations in each graph.
+        breaks: where graphs were cut.
+        guard_count: guards of the entry made.
+        seconds: time by phase.
+        instructions: how many were executed on symbols.
+        error: graphlift's own failure, as text, or None.
+    """
+
+    capture_id: int
+    function: str
+    file: str
+    line: int
+    offset: int = 0
+    started: float = 0.0
+    outcome: Outcome | None = None
+    recompile_reasons: tuple[str, ...] = ()
+    node_counts: list[int] = field(default_factory=list)
+    breaks: list[Break] = field(default_factory=list)
+    guard_count: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    instructions: int = 0
+    error: str | None = None
+    _guard_lines: Callable[[], Sequence[str]] = field(default=tuple, repr=False)
+
+    @property
+    def is_recompile(self) -> bool:
+        """Whether an earlier entry existed and would not do."""
+        return bool(self.recompile_reasons)
+
+    @property
+    def guards(self) -> tuple[str, ...]:
+        """The guards as text, one line each."""
+        return tuple(self._guard_lines())
+
+    @property
+    def total_seconds(self) -> float:
+        """Time of all phases together."""
+        return sum(self.seconds.values())
+
+    def __str__(self) -> str:
+        what = "recompile" if self.is_recompile else "resumed" if self.offset else "capture"
+        nodes = " + ".join(map(str, self.node_counts)) or "0"
+        text = (
+            f"{what} of {self.function} ({self.file}:{self.line}): {self.outcome or 'running'}, "
+            f"{nodes} operations, {len(self.breaks)} breaks, {self.guard_count} guards, "
+            f"{self.total_seconds * 1e3:.1f} ms"
+        )
+        return "\n  because ".join((text, *self.recompile_reasons))
+
+
+class CaptureLog:
+    """The records of one compiled object, oldest first; bounded by ``config.report_size``.
+
+    Attributes:
+        records: the captures.
+        gave_up: a sentence for each code object that now runs plainly for this object.
+    """
+
+    __slots__ = ("__weakref__", "gave_up", "records")
+
+    def __init__(self) -> None:
+        self.records: deque[CaptureRecord] = deque()
+        self.gave_up: list[str] = []
+
+    def add(self, record: CaptureRecord) -> None:
+        """Append a record; the oldest go when there are too many."""
+        self.records.append(record)
+        while len(self.records) > config.report_size:
+            self.records.popleft()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.records.clear()
+        self.gave_up.clear()
+
+
+#: Captures that are running now. Each key is used by the one thread that captures.
+_running: dict[int, CaptureRecord] = {}
+
+
+def _started(event: events.CaptureStarted) -> None:
+    if not isinstance(event.owner, CaptureLog):
+        return
+    code = event.code
+    record = CaptureRecord(
+        event.capture_id, code.co_qualname, code.co_filename, code.co_firstlineno, event.offset, time.time()
+    )
+    _running[event.capture_id] = record
+    event.owner.add(record)
+
+
+def _finished(event: events.CaptureFinished) -> None:
+    record = _running.pop(event.capture_id, None)
+    if record is not None:
+        record.outcome = event.outcome
+        record.seconds = dict(event.seconds)
+        record.instructions = event.instructions
+
+
+def _graph(event: events.GraphFinished) -> None:
+    if record := _running.get(event.capture_id):
+        record.node_counts.append(event.graph.node_count)
+
+
+def _broken(event: events.GraphBroken) -> None:
+    if record := _running.get(event.capture_id):
+        record.breaks.append(as_break(event))
+
+
+def _entry(event: events.EntryAdded) -> None:
+    if record := _running.get(event.capture_id):
+        record.guard_count += len(event.guards)
+        record._guard_lines = event.lines
+
+
+def _recompiling(event: events.Recompiling) -> None:
+    if record := _running.get(event.capture_id):
+        record.recompile_reasons = tuple(event.failures)
+
+
+def _failure(event: events.InternalFailure) -> None:
+    if record := _running.get(event.capture_id):
+        record.error = f"{type(event.error).__name__}: {event.error}"
+
+
+def _gave_up(event: events.GaveUp) -> None:
+    if isinstance(event.owner, CaptureLog):
+        event.owner.gave_up.append(f"{event.code.co_qualname}: {event.why}")
+
+
+def as_break(event: events.GraphBroken) -> Break:
+    """The lasting form of a break."""
+    return Break(event.reason, event.context, tuple(event.stack), event.message)
+
+
+events.subscribe(_started, events.CaptureStarted)
+events.subscribe(_finished, events.CaptureFinished)
+events.subscribe(_graph, events.GraphFinished)
+events.subscribe(_broken, events.GraphBroken)
+events.subscribe(_entry, events.EntryAdded)
+events.subscribe(_recompiling, events.Recompiling)
+events.subscribe(_failure, events.InternalFailure)
+events.subscribe(_gave_up, events.GaveUp)

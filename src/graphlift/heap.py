@@ -29,6 +29,8 @@ class Handle:
         absent: keys found missing in `real` while `table` was not complete.
         value: one free place: a cell's contents, an iterator's position, a suspended frame.
         namespace: the handle of the object's instance dictionary, made when first needed.
+        slots: the handle of what the object keeps in C (``__slots__``, fields of functions and exceptions):
+            its table is keyed by the descriptor that reads it; made when first needed.
         dirty: whether the program wrote to it.
         first_items, first_table: contents at the first write.
     """
@@ -43,6 +45,7 @@ class Handle:
         "namespace",
         "real",
         "removed",
+        "slots",
         "source",
         "table",
         "tracker",
@@ -59,6 +62,7 @@ class Handle:
         self.absent: set[Hashable] | None = None
         self.value: Any = None
         self.namespace: Handle | None = None
+        self.slots: Handle | None = None
         self.tracker: Any = None
         self.dirty = False
         self.first_items: list[Any] | None = None

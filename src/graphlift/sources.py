@@ -110,6 +110,19 @@ class ObjectSource(Source):
     form = "{key}"
 
 
+class AnchorSource(Source):
+    """An object that a guard already pins down by identity, read again without its path (root).
+
+    `key` is the object, held for as long as the source lives; whoever keeps guards beyond a capture holds it
+    weakly. Used for classes: all look-ups on one class share one place, however many instances were met.
+    """
+
+    __slots__ = ()
+
+    def name(self) -> str:
+        return str(getattr(self.key, "__qualname__", type(self.key).__qualname__))
+
+
 class FunctionFieldSource(Source):
     """A field of a function object: `key` is one of `__globals__`, `__builtins__`, `__closure__`,
     `__defaults__`, `__kwdefaults__`, `__code__`, `__dict__`."""

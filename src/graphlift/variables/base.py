@@ -103,6 +103,12 @@ class VariableTracker(Var):
         """A method that the value's builtin type defines in C, e.g. ``append``, ``__len__``."""
         return self.refuse(tx, f"method {name!r}")
 
+    def invoke(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        """``value.name(*args, **kwargs)``; overridden where the bound method need not be made."""
+        return self.getattr_(tx, name).realize(tx).call(tx, args, kwargs)
+
     # --- containers ------------------------------------------------------------------------
 
     def length(self, tx: Tx) -> VariableTracker:

@@ -1,0 +1,368 @@
+"""The verb of the tests: does the compiled program do what plain Python does?
+
+`check` runs a function plainly and compiled, on equal copies of the inputs, and compares everything that a
+program could see: results, mutations, aliasing, identity, printed output, warnings, exceptions with their
+lines, random state and global torch state afterwards. A failure shows what was captured and emitted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dis
+import io
+import os
+import random
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import torch
+
+import graphlift
+from graphlift import events
+from graphlift.testing.compare import Comparison, short
+
+#: Frames of these directories are not the user's; tracebacks and warnings are compared without them.
+_OURS = str(Path(__file__).resolve().parent.parent)
+_TORCH = str(Path(torch.__file__).resolve().parent)
+
+Made = tuple[Callable[..., Any], Sequence[Any]]
+
+
+@dataclass
+class Outcome:
+    """What one call let the program see.
+
+    Attributes:
+        result: what it returned, or None.
+        error: what it raised, or None.
+        frames: the error's traceback as (file, line, function), outermost first, user's frames only.
+        printed: what it wrote to stdout and stderr.
+        warned: its warnings as (category, text, file, line).
+        state: random and global torch state afterwards, by name.
+    """
+
+    result: Any = None
+    error: BaseException | None = None
+    frames: list[tuple[str, int, str]] = field(default_factory=list)
+    printed: str = ""
+    warned: list[tuple[str, str, str, int]] = field(default_factory=list)
+    state: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Captured:
+    """What graphlift did meanwhile, from its events.
+
+    Attributes:
+        graphs: texts of the graphs, in order.
+        breaks: messages of the breaks.
+        recompiles: why an entry would not do, a text for each recompile.
+        bytecode: (original, modified) code objects.
+        failures: graphlift's own errors.
+        captures: captures begun.
+    """
+
+    graphs: list[str] = field(default_factory=list)
+    breaks: list[str] = field(default_factory=list)
+    recompiles: list[str] = field(default_factory=list)
+    bytecode: list[tuple[CodeType, CodeType]] = field(default_factory=list)
+    failures: list[BaseException] = field(default_factory=list)
+    captures: int = 0
+
+    def note(self, event: Any) -> None:
+        """Take an event in."""
+        match event:
+            case events.GraphFinished():
+                self.graphs.append(event.graph.readable())
+            case events.GraphBroken():
+                self.breaks.append(event.message())
+            case events.Recompiling():
+                self.recompiles.append("; ".join(event.failures))
+            case events.BytecodeMade():
+                self.bytecode.append((event.original, event.modified))
+            case events.InternalFailure():
+                self.failures.append(event.error)
+            case events.CaptureStarted():
+                self.captures += 1
+
+
+_NOTED = (
+    events.GraphFinished,
+    events.GraphBroken,
+    events.Recompiling,
+    events.BytecodeMade,
+    events.InternalFailure,
+    events.CaptureStarted,
+)
+
+
+@dataclass
+class Checked:
+    """What `check` hands back when all is well: the compiled side, for further questions.
+
+    Attributes:
+        outcomes: the compiled calls.
+        captured: what graphlift did in all of them.
+        compiled: the compiled object.
+    """
+
+    outcomes: list[Outcome]
+    captured: Captured
+    compiled: Callable[..., Any]
+
+    @property
+    def result(self) -> Any:
+        """What the first call returned."""
+        return self.outcomes[0].result
+
+
+def check(
+    fn: Callable[..., Any],
+    *inputs: Any,
+    then: Sequence[Sequence[Any]] = (),
+    warm: bool = True,
+    graphs: int | None = 1,
+    breaks: int | None = 0,
+    recompiles: int | None = 0,
+    tolerance: float = 0.0,
+    engine: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Checked:
+    """Compare `fn` plain and compiled on deep copies of `inputs` (one copy of the tuple: aliasing is kept).
+
+    A module as `fn` is copied along with its inputs. What `fn` reaches by itself (globals, closures) is
+    shared by both runs: where it writes to them, use `check_fresh`.
+
+    Arguments:
+        then: arguments of further calls of the same compiled object, each compared too.
+        warm: call a second time with equal inputs before `then`; it must not capture again.
+        graphs, breaks: how many graphs and breaks the *first* call makes; None: any number.
+        recompiles: how many recompiles there are in all calls; None: any number.
+        tolerance: relative and absolute, for floating tensors.
+        engine: what compiles, if not ``graphlift.compile``.
+        options: handed to the engine (``backend="eager"`` unless given).
+
+    Raises:
+        AssertionError: something differs; the message shows what, and how it came about.
+    """
+
+    def make(arguments: Sequence[Any]) -> Callable[[], Made]:
+        def made() -> Made:
+            if isinstance(fn, torch.nn.Module):
+                module, copied = copy.deepcopy((fn, tuple(arguments)))
+                return module, copied
+            return fn, copy.deepcopy(tuple(arguments))
+
+        return made
+
+    first = make(inputs)
+    calls = [inputs, *([inputs] if warm else []), *then]
+    return _run_both(
+        first,
+        [make(arguments) for arguments in calls[1:]],
+        quiet_from=1 if warm and recompiles == 0 else None,
+        expected=_Expected(graphs, breaks, recompiles, tolerance),
+        engine=engine,
+        options=options,
+    )
+
+
+def check_fresh(
+    make: Callable[[], Made],
+    *,
+    then: Sequence[Sequence[Any]] = (),
+    graphs: int | None = 1,
+    breaks: int | None = 0,
+    recompiles: int | None = 0,
+    tolerance: float = 0.0,
+    engine: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Checked:
+    """`check` for programs with state of their own: ``make()`` gives a new (function, inputs) each time.
+
+    Called once for the plain and once for the compiled run; for `then`, only the arguments are copied.
+    Return whatever state is to be compared among the inputs, or let the function return it.
+    """
+
+    def further(arguments: Sequence[Any]) -> Callable[[], Made]:
+        return lambda: (make, copy.deepcopy(tuple(arguments)))
+
+    return _run_both(
+        make,
+        [further(arguments) for arguments in then],
+        quiet_from=None,
+        expected=_Expected(graphs, breaks, recompiles, tolerance),
+        engine=engine,
+        options=options,
+    )
+
+
+@dataclass
+class _Expected:
+    graphs: int | None
+    breaks: int | None
+    recompiles: int | None
+    tolerance: float
+
+
+def _run_both(
+    first: Callable[[], Made],
+    further: Sequence[Callable[[], Made]],
+    *,
+    quiet_from: int | None,
+    expected: _Expected,
+    engine: Callable[..., Any] | None,
+    options: dict[str, Any],
+) -> Checked:
+    """Run plainly, then compiled, and compare call by call."""
+    plain_fn, plain_inputs = first()
+    compiled_fn, compiled_inputs = first()
+    plain_calls = [plain_inputs, *(make()[1] for make in further)]
+    compiled_calls = [compiled_inputs, *(make()[1] for make in further)]
+
+    plain = [_call(plain_fn, arguments) for arguments in plain_calls]
+    options.setdefault("backend", "eager")
+    compiled = (engine or graphlift.compile)(compiled_fn, **options)
+    captured, stages, outcomes = Captured(), [], []
+    with events.subscribed(captured.note, *_NOTED, this_thread=True):
+        for arguments in compiled_calls:
+            outcomes.append(_call(compiled, arguments))
+            stages.append((len(captured.graphs), len(captured.breaks), captured.captures))
+
+    comparison = Comparison(expected.tolerance)
+    for number, (left, right) in enumerate(zip(plain, outcomes, strict=True)):
+        prefix = "" if len(plain) == 1 else f"call {number + 1}: "
+        _compare_outcomes(comparison, left, right, prefix)
+        comparison.compare(tuple(plain_calls[number]), tuple(compiled_calls[number]), f"{prefix}inputs")
+    if isinstance(plain_fn, torch.nn.Module):
+        comparison.compare(plain_fn, compiled_fn, "self")
+    _compare_counts(comparison, expected, captured, stages, quiet_from)
+    if comparison.differences:
+        raise AssertionError(_explain(comparison.differences, plain_fn, captured))
+    return Checked(outcomes, captured, compiled)
+
+
+def _call(fn: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
+    """Call and take down all that can be seen."""
+    outcome = Outcome()
+    printed = io.StringIO()
+    random.seed(0)
+    torch.manual_seed(0)
+    with (
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+        warnings.catch_warnings(record=True) as warned,
+    ):
+        warnings.simplefilter("always")
+        try:
+            outcome.result = fn(*arguments)
+        except Exception as error:
+            outcome.error = error
+            outcome.frames = _user_frames(error)
+    outcome.printed = printed.getvalue()
+    outcome.warned = [
+        (item.category.__name__, str(item.message), item.filename, item.lineno)
+        for item in warned
+        if not item.filename.startswith(_TORCH)
+    ]
+    outcome.state = _global_state()
+    return outcome
+
+
+def _user_frames(error: BaseException) -> list[tuple[str, int, str]]:
+    """The traceback's entries that are the program's own."""
+    return [
+        (entry.filename, entry.lineno or 0, entry.name)
+        for entry in traceback.extract_tb(error.__traceback__)
+        if not entry.filename.startswith((_OURS, _TORCH))
+    ]
+
+
+def _global_state() -> dict[str, Any]:
+    """State of the process that a captured program may change."""
+    return {
+        "torch random state": hash(bytes(torch.get_rng_state().tolist())),
+        "random state": hash(random.getstate()),
+        "grad mode": torch.is_grad_enabled(),
+        "inference mode": torch.is_inference_mode_enabled(),
+        "autocast": torch.is_autocast_enabled("cpu"),
+        "default dtype": torch.get_default_dtype(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "working directory": os.getcwd(),
+    }
+
+
+def _compare_outcomes(comparison: Comparison, plain: Outcome, compiled: Outcome, prefix: str) -> None:
+    if (plain.error is None) != (compiled.error is None):
+        text = "".join(traceback.format_exception(compiled.error)) if compiled.error else "no error"
+        comparison.differ(f"{prefix}error", f"expected {plain.error!r}, got {text}")
+    elif plain.error is not None:
+        comparison.compare(plain.error, compiled.error, f"{prefix}error")
+        if plain.frames != compiled.frames:
+            text = f"expected frames {plain.frames}, got {compiled.frames}"
+            comparison.differ(f"{prefix}traceback", text)
+    else:
+        comparison.compare(plain.result, compiled.result, f"{prefix}result")
+    for name in ("printed", "warned"):
+        left, right = getattr(plain, name), getattr(compiled, name)
+        if left != right:
+            comparison.differ(f"{prefix}{name}", f"expected {left!r}, got {right!r}")
+    for name, value in plain.state.items():
+        if compiled.state[name] != value:
+            comparison.differ(f"{prefix}{name}", f"expected {value}, got {compiled.state[name]}")
+
+
+def _compare_counts(
+    comparison: Comparison,
+    expected: _Expected,
+    captured: Captured,
+    stages: list[tuple[int, int, int]],
+    quiet_from: int | None,
+) -> None:
+    graphs, breaks, captures = stages[0]
+    for name, wanted, got in (
+        ("graphs", expected.graphs, graphs),
+        ("breaks", expected.breaks, breaks),
+        ("recompiles", expected.recompiles, len(captured.recompiles)),
+    ):
+        if wanted is not None and wanted != got:
+            comparison.differ(name, f"expected {wanted}, got {got}")
+    if quiet_from is not None and stages[quiet_from][2] != captures:
+        comparison.differ("second call", "captured again although the inputs are equal")
+    for failure in captured.failures:
+        comparison.differ("internal failure", "".join(traceback.format_exception(failure)))
+
+
+def _explain(differences: Sequence[str], fn: Callable[..., Any], captured: Captured) -> str:
+    """The message of a failed check: the differences, then how it came about."""
+    parts = ["compiled and plain Python differ:", *(f"  {text}" for text in differences[:12])]
+    if len(differences) > 12:
+        parts.append(f"  ... and {len(differences) - 12} more")
+    for name, texts in (
+        ("break", captured.breaks),
+        ("recompile", captured.recompiles),
+        ("graph", captured.graphs),
+    ):
+        parts += [f"--- {name} {number + 1}\n{text}" for number, text in enumerate(texts)]
+    if not captured.bytecode:
+        parts.append(f"--- code of {short(fn)}\n{disassembly(getattr(fn, '__code__', fn))}")
+    for original, modified in captured.bytecode:
+        parts.append(f"--- original code of {original.co_qualname}\n{disassembly(original)}")
+        parts.append(f"--- emitted code\n{disassembly(modified)}")
+    return "\n".join(parts)
+
+
+def disassembly(code: Any) -> str:
+    """Text of a code object's instructions, or a word on why there is none."""
+    text = io.StringIO()
+    try:
+        dis.dis(code, file=text, depth=0)
+    except TypeError:
+        return f"({type(code).__qualname__} has no bytecode)"
+    return text.getvalue()

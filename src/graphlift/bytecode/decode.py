@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from opcode import opmap, opname
 from types import CodeType
 from typing import Any, NamedTuple, TypeVar
@@ -116,6 +116,10 @@ class Decoded:
     def handlers(self, index: int) -> tuple[str, ...]:
         """Names of the handlers that carry out the step."""
         return _HANDLERS[self.numbers[index]]
+
+    def jumps(self, index: int) -> bool:
+        """Whether the step may jump, so that its operand is a step index."""
+        return _KINDS[self.numbers[index]].jump != 0
 
     def step(self, index: int) -> Step:
         """The step as one object."""
@@ -238,6 +242,40 @@ def _read(data: bytes, view: CodeView, into: Decoded) -> list[tuple[int, int]]:
         at += width
         high = 0
     return jumps
+
+
+class Raw(NamedTuple):
+    """An instruction as it lies in the bytes, prefixes taken in, nothing else left out.
+
+    Attributes:
+        start: offset of its first prefix, or of itself.
+        offset: offset of the instruction.
+        end: offset behind its caches.
+        target: where it may jump to, or -1.
+    """
+
+    start: int
+    offset: int
+    end: int
+    number: int
+    arg: int
+    target: int
+
+
+def scan(data: bytes) -> Iterator[Raw]:
+    """The instructions of `co_code`, one by one; slower than `decode` and complete."""
+    at = start = high = 0
+    while at < len(data):
+        number, arg = data[at], data[at + 1] | high
+        if number == EXTENDED_ARG:
+            high = arg << 8
+            at += 2
+            continue
+        _, width, _, step = _PLAN[number]
+        end = at + width
+        yield Raw(start, at, end, number, arg, end + step * arg if step else -1)
+        at = start = end
+        high = 0
 
 
 _cache: dict[int, Decoded] = {}

@@ -65,7 +65,7 @@ class Header:
 _PLAIN = frozenset({int, str, bytes, bool, NoneType, EllipsisType})
 
 
-def _const_key(value: object) -> object:
+def const_key(value: object) -> object:
     """Equal for constants that may be one: same type and value to the bit, or the same object."""
     kind = type(value)
     if kind in _PLAIN:
@@ -73,9 +73,9 @@ def _const_key(value: object) -> object:
     if (kind is float or kind is complex) and value == value:
         return kind, repr(value)
     if isinstance(value, tuple) and kind is tuple:
-        return kind, tuple(map(_const_key, value))
+        return kind, tuple(map(const_key, value))
     if isinstance(value, frozenset) and kind is frozenset:
-        return kind, frozenset(map(_const_key, value))
+        return kind, frozenset(map(const_key, value))
     return None, id(value)
 
 
@@ -94,7 +94,7 @@ class Pools:
         self._header = header
         self._const_at: dict[object, int] = {}
         for index, value in enumerate(consts):
-            self._const_at.setdefault(_const_key(value), index)
+            self._const_at.setdefault(const_key(value), index)
         self._name_at = {name: index for index, name in enumerate(names)}
         self._slot_at: dict[str, int] = {}
         self._number_slots()
@@ -112,7 +112,7 @@ class Pools:
             self._number_slots()
 
     def const(self, value: object) -> int:
-        key = (type(value), value) if type(value) in _PLAIN else _const_key(value)
+        key = (type(value), value) if type(value) in _PLAIN else const_key(value)
         index = self._const_at.get(key)
         if index is None:
             index = self._const_at[key] = len(self.consts)
@@ -292,7 +292,7 @@ def assemble(items: Sequence[Item], header: Header, pools: Pools | None = None) 
         header.posonlyargcount,
         header.kwonlyargcount,
         len(pools.varnames),
-        max(flow.size, 1),
+        flow.size,
         header.flags,
         assembly.code_bytes(),
         tuple(pools.consts),

@@ -1,0 +1,139 @@
+"""Which locals may still be needed before each instruction.
+
+Owns the backward search over decoded steps, exception edges included. A cell or free variable is a local like
+any other: its slot holds the cell. Knows what each handler does to a slot and nothing else of handlers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import CodeType
+
+from graphlift.bytecode.decode import Decoded, decode
+
+_READS = frozenset(
+    {
+        "LOAD_FAST",
+        "LOAD_FAST_CHECK",
+        "LOAD_FAST_AND_CLEAR",
+        "DELETE_FAST",  # raises if the local is unbound
+        "MAKE_CELL",  # the cell takes over what the slot holds
+        "LOAD_CLOSURE",
+        "LOAD_CLASSDEREF",
+        "LOAD_FROM_DICT_OR_DEREF",
+        "LOAD_DEREF",
+        "STORE_DEREF",  # writes into the cell, so the cell is needed
+        "DELETE_DEREF",
+    }
+)
+_WRITES = frozenset({"STORE_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR", "MAKE_CELL"})
+
+#: What reads all locals of the frame that calls it: builtins, and attributes of modules.
+FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})
+FRAME_READING_ATTRIBUTES = frozenset({"locals", "_getframe", "currentframe"})
+
+_LEAVE = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
+_JUMP = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
+
+
+class Liveness:
+    """Live locals of one code object.
+
+    A local is live before a step if some path from there reads it before writing it. Where the code can
+    look at its own frame behind the compiler's back (it names a frame reader), every local is live
+    everywhere; where it has ``__class__`` as a free variable, that and the first argument are, for a call of
+    ``super`` reads them so.
+    """
+
+    def __init__(self, decoded: Decoded, code: CodeType) -> None:
+        self.slots = decoded.slots
+        self._bits = {name: 1 << at for at, name in enumerate(decoded.slots)}
+        self._always = self._always_live(decoded, code)
+        reads, writes = self._accesses(decoded)
+        self._live = self._search(decoded, reads, writes)
+
+    def _always_live(self, decoded: Decoded, code: CodeType) -> int:
+        if _reads_frame(decoded, code):
+            return (1 << len(self.slots)) - 1
+        if "__class__" in code.co_freevars:
+            return self._mask(["__class__", *code.co_varnames[:1]])
+        return 0
+
+    def _mask(self, names: Iterable[str]) -> int:
+        mask = 0
+        for name in names:
+            mask |= self._bits[name]
+        return mask
+
+    def _accesses(self, decoded: Decoded) -> tuple[list[int], list[int]]:
+        """What each step reads before it writes, and what it writes."""
+        reads, writes = [0] * len(decoded), [0] * len(decoded)
+        for at, operand in enumerate(decoded.operands):
+            handlers = decoded.handlers(at)
+            if handlers == ("COPY_FREE_VARS",):
+                writes[at] = self._mask(operand)
+                continue
+            parts = (operand,) if len(handlers) == 1 else operand
+            for handler, name in zip(handlers, parts, strict=True):
+                if handler in _READS:
+                    reads[at] |= self._bits[name] & ~writes[at]
+                if handler in _WRITES:
+                    writes[at] |= self._bits[name]
+        return reads, writes
+
+    def _search(self, decoded: Decoded, reads: list[int], writes: list[int]) -> list[int]:
+        """Repeat the backward pass until nothing is added; loops need a second one, seldom more."""
+        live = [0] * (len(decoded) + 1)
+        handler = [-1] * len(decoded)
+        for region in decoded.regions:
+            handler[region.start : region.end] = [region.target] * (region.end - region.start)
+        successors = [_successors(decoded, at) for at in range(len(decoded))]
+        changed = True
+        while changed:
+            changed = False
+            for at in range(len(decoded) - 1, -1, -1):
+                after = 0
+                for successor in successors[at]:
+                    after |= live[successor]
+                before = reads[at] | after & ~writes[at]
+                if handler[at] >= 0:
+                    before |= live[handler[at]]
+                if before != live[at]:
+                    live[at], changed = before, True
+        return live
+
+    def mask(self, index: int) -> int:
+        """The live locals before a step as bits, in the order of `slots`."""
+        return self._live[index] | self._always
+
+    def before(self, index: int) -> tuple[str, ...]:
+        """Names of the live locals before a step, in the order of the slots."""
+        mask = self.mask(index)
+        return tuple(name for name, bit in self._bits.items() if mask & bit)
+
+
+def _reads_frame(decoded: Decoded, code: CodeType) -> bool:
+    """Whether the code names something that looks at the locals of its frame."""
+    if not FRAME_READING_ATTRIBUTES.isdisjoint(code.co_names):
+        return True
+    if FRAME_READERS.isdisjoint(code.co_names):
+        return False
+    return any(
+        decoded.op(at) == "LOAD_GLOBAL" and operand[0] in FRAME_READERS
+        for at, operand in enumerate(decoded.operands)
+    )
+
+
+def _successors(decoded: Decoded, at: int) -> tuple[int, ...]:
+    handler = decoded.handlers(at)[-1]
+    if handler in _LEAVE:
+        return ()
+    if decoded.jumps(at):
+        target: int = decoded.operands[at]
+        return (target,) if handler in _JUMP else (target, at + 1)
+    return (at + 1,)
+
+
+def live_locals(code: CodeType) -> Liveness:
+    """The liveness of a code object."""
+    return Liveness(decode(code), code)

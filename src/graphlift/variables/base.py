@@ -19,6 +19,7 @@ from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 
 if TYPE_CHECKING:
+    from graphlift.heap import Handle
     from graphlift.sources import Source
 
 
@@ -34,6 +35,20 @@ class NotImplementedType:
 
 #: What `binary`, `compare` and friends return where Python's own method returns ``NotImplemented``.
 NOT_IMPLEMENTED = NotImplementedType()
+
+
+@final
+class UnknownType:
+    """The type of `UNKNOWN`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+#: What `snapshot` gives for a value that is not wholly known now.
+UNKNOWN = UnknownType()
 
 
 class VariableTracker(Var):
@@ -70,6 +85,14 @@ class VariableTracker(Var):
         """
         raise ValueError(f"{self!r} is not a constant")
 
+    def snapshot(self, tx: Tx, depth: int = 0) -> Any:
+        """A host copy made only of builtin (and torch's plain value) types, or `UNKNOWN`.
+
+        For functions that read a value and keep nothing of it (folding, formatting). Looking at it or at
+        what it holds runs no user code. Containers that may hold themselves give up at some `depth`.
+        """
+        return UNKNOWN
+
     def hash_key(self, tx: Tx) -> Hashable:
         """What stands for the value as a dictionary key: equal keys for values that Python finds equal.
 
@@ -90,6 +113,18 @@ class VariableTracker(Var):
     def delattr_(self, tx: Tx, name: str) -> None:
         """``del value.name``."""
         self.refuse(tx, f"deleting attribute {name!r}")
+
+    def instance_dict(self, tx: Tx) -> Handle | None:
+        """The handle of the value's own ``__dict__``; None where it has none (or none that is followed)."""
+        return None
+
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        """What a member or getset descriptor of the value's (C) class reads from it."""
+        return self.refuse(tx, f"attribute {name!r}")
+
+    def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
+        """Store through a member or getset descriptor; None deletes."""
+        self.refuse(tx, f"setting attribute {name!r}")
 
     # --- calls -----------------------------------------------------------------------------
 
@@ -166,6 +201,23 @@ class VariableTracker(Var):
 
     def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         """``value op= other``; NOT_IMPLEMENTED: the plain operator is tried."""
+        return NOT_IMPLEMENTED
+
+    def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        """``value + other`` of sequences (``sq_concat``), tried after the numeric slots of both."""
+        return NOT_IMPLEMENTED
+
+    def repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
+        """``value * count`` of sequences (``sq_repeat``), tried after the numeric slots of both;
+        `count` is what `slots.numbers.repeat_count` is for."""
+        return NOT_IMPLEMENTED
+
+    def inplace_concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        """``value += other`` of sequences; NOT_IMPLEMENTED: `concat` is tried."""
+        return NOT_IMPLEMENTED
+
+    def inplace_repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
+        """``value *= count`` of sequences; NOT_IMPLEMENTED: `repeat` is tried."""
         return NOT_IMPLEMENTED
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:

@@ -2,19 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import BuiltinFunctionType, ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType
+from typing import Any, Final, TypeVar
 
 from graphlift.protocol import Codegen, Tx
+from graphlift.reasons import Reason
 from graphlift.sources import Source
-from graphlift.variables.base import VariableTracker
+from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
+from graphlift.variables.folding import (
+    COMPARE,
+    FOLDABLE,
+    SIZE_LIMIT,
+    UNARY,
+    fold,
+    fold_binary,
+    known,
+    known_all,
+    wrap,
+)
+
+SpecialMethod = Callable[[Tx, Any, Sequence[VariableTracker], Mapping[str, VariableTracker]], VariableTracker]
+S = TypeVar("S", bound=SpecialMethod)
+
+#: Methods of constants that take values which need not be known: (type, name) -> model.
+SPECIAL_METHODS: dict[tuple[type, str], SpecialMethod] = {}
+
+_METHOD_TYPES: Final = (
+    MethodDescriptorType,
+    WrapperDescriptorType,
+    ClassMethodDescriptorType,
+    BuiltinFunctionType,
+)
+
+#: Methods whose result can be far larger than what they are given.
+_MAY_GROW: Final = frozenset(
+    ("center", "expandtabs", "format", "ljust", "replace", "rjust", "to_bytes", "zfill", "__format__", "__mul__", "__rmul__")
+)
+
+
+def special_method(cls: type, name: str) -> Callable[[S], S]:
+    """Register the model of a method that takes arguments which need not be constants."""
+
+    def register(model: S) -> S:
+        SPECIAL_METHODS[cls, name] = model
+        return model
+
+    return register
 
 
 class ConstantVariable(VariableTracker):
     """An immutable value known whole: numbers, strings, bytes, None, Ellipsis, torch dtypes, ….
 
-    Operators on constants are computed at once by the slots (`variables/slots/operators.py`), methods
-    by `variables/builtins/`.
+    Operators and methods whose operands are all known are computed at once.
 
     Attributes:
         value: the constant.
@@ -35,12 +75,136 @@ class ConstantVariable(VariableTracker):
     def as_constant(self) -> Any:
         return self.value
 
+    def snapshot(self, tx: Tx, depth: int = 0) -> Any:
+        return self.value if type(self.value) in FOLDABLE else UNKNOWN
+
     def hash_key(self, tx: Tx) -> Hashable:
         value: Hashable = self.value
         return value
 
     def truth(self, tx: Tx) -> bool:
         return bool(self.value)
+
+    # --- attributes and methods ------------------------------------------------------------
+
+    def _check_foldable(self, tx: Tx, what: str) -> None:
+        if type(self.value) not in FOLDABLE:
+            self.refuse(tx, what)
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        self._check_foldable(tx, f"attribute {name!r}")
+        found = getattr(type(self.value), name, None)
+        if isinstance(found, _METHOD_TYPES):
+            made = tx.make.builtin_method(name, self)
+            assert isinstance(made, VariableTracker)
+            return made
+        return fold(tx, getattr, self.value, name)
+
+    def setattr_(self, tx: Tx, name: str, value: VariableTracker) -> None:
+        self._check_foldable(tx, f"setting attribute {name!r}")
+        fold(tx, setattr, self.value, name, None)
+        self.refuse(tx, f"setting attribute {name!r}")
+
+    def delattr_(self, tx: Tx, name: str) -> None:
+        self._check_foldable(tx, f"deleting attribute {name!r}")
+        fold(tx, delattr, self.value, name)
+
+    def call(self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]) -> VariableTracker:
+        self._check_foldable(tx, "call")
+        return self.type_error(tx, "'{}' object is not callable")
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        self._check_foldable(tx, f"method {name!r}")
+        special = SPECIAL_METHODS.get((type(self.value), name))
+        if special is not None:
+            return special(tx, self.value, args, kwargs)
+        if name == "__iter__" and not args:
+            return self.iter_(tx)
+        values = known_all(tx, args, kwargs)
+        if values is None:
+            self.refuse(tx, f"method {name!r} with arguments that are not known")
+        if name in _MAY_GROW:
+            self._check_growth(tx, name, values[0])
+        return fold(tx, getattr(self.value, name), *values[0], **values[1])
+
+    def _check_growth(self, tx: Tx, name: str, args: list[Any]) -> None:
+        size = max((arg for arg in args if isinstance(arg, int)), default=0)
+        if name == "replace" and len(args) > 1 and isinstance(args[1], str | bytes):
+            size = (len(self.value) + 1) * len(args[1])
+        if name in ("__mul__", "__rmul__") and isinstance(self.value, str | bytes):
+            size *= len(self.value)
+        if size > SIZE_LIMIT:
+            tx.fail(Reason.UNSUPPORTED_OPERATION, f"a very large result of {name!r}")
+
+    # --- containers and iteration ----------------------------------------------------------
+
+    def is_text(self) -> bool:
+        """Whether it is a str or bytes object."""
+        return type(self.value) is str or type(self.value) is bytes
+
+    def length(self, tx: Tx) -> VariableTracker:
+        return fold(tx, len, self.value) if self.is_text() else super().length(tx)
+
+    def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        if not self.is_text():
+            return super().getitem(tx, key)
+        index = known(tx, key)
+        if index is UNKNOWN:
+            self.refuse(tx, "indexing by a value that is not known")
+        return fold(tx, self.value.__getitem__, index)
+
+    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
+        if not self.is_text():
+            return NOT_IMPLEMENTED
+        value = known(tx, item)
+        if value is UNKNOWN:
+            value = item.python_type(tx)
+            tx.raise_(TypeError, f"'in <string>' requires string as left operand, not {value.__name__}")
+        return fold(tx, self.value.__contains__, value)
+
+    def unpack(self, tx: Tx) -> list[VariableTracker] | None:
+        return [wrap(tx, item) for item in self.value] if self.is_text() else None
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        items = self.unpack(tx)
+        if items is None:
+            return super().iter_(tx)
+        made = tx.make.iterator(items)
+        assert isinstance(made, VariableTracker)
+        return made
+
+    # --- operators -------------------------------------------------------------------------
+
+    def unary(self, tx: Tx, op: str) -> VariableTracker:
+        self._check_foldable(tx, f"unary {op}")
+        return fold(tx, UNARY[op], self.value)
+
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if type(self.value) not in FOLDABLE:
+            return NOT_IMPLEMENTED
+        if isinstance(other, ConstantVariable):
+            return fold_binary(tx, op, self.value, other.value) if type(other.value) in FOLDABLE else NOT_IMPLEMENTED
+        if op == "%" and self.is_text():
+            value = other.snapshot(tx)
+            if value is UNKNOWN:
+                self.refuse(tx, "formatting of values that are not known")
+            return fold_binary(tx, op, self.value, value)
+        return NOT_IMPLEMENTED
+
+    def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if not self.is_text():
+            return NOT_IMPLEMENTED
+        name = other.python_type(tx).__name__
+        if type(self.value) is str:
+            tx.raise_(TypeError, f'can only concatenate str (not "{name}") to str')
+        tx.raise_(TypeError, f"can't concat {name} to bytes")
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if isinstance(other, ConstantVariable) and type(self.value) in FOLDABLE and type(other.value) in FOLDABLE:
+            return fold(tx, COMPARE[op], self.value, other.value)
+        return NOT_IMPLEMENTED
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.load_const(self.value)

@@ -1,0 +1,233 @@
+"""Base of trackers of objects of builtin types: their methods, attributes and conversions.
+
+A method of the type is a method of the tracker marked with `@method`: its positional parameters are the
+positional-only parameters of the real one, its keyword-only parameters the keyword ones. Special methods
+reach the tracker's slots. Owns the check of arguments: what does not fit is tried on the real type, so that
+the error is CPython's own. Knows no particular type.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeVar, cast
+
+from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
+from graphlift.variables.base import NotImplementedType, VariableTracker
+from graphlift.variables.slots import attributes, operators
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Method:
+    """A method of a builtin type as its tracker models it.
+
+    Attributes:
+        run: called with the tracker, the translator and the arguments.
+        least, most: how many positional arguments it takes; `most` is None for any number.
+        keywords: names of keyword arguments; None when any are taken.
+    """
+
+    __slots__ = ("keywords", "least", "most", "run")
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self.run: Final = run
+        parameters = list(inspect.signature(run).parameters.values())[2:]
+        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.least: Final = sum(p.default is p.empty for p in positional)
+        kinds = {p.kind for p in parameters}
+        self.most: Final = None if inspect.Parameter.VAR_POSITIONAL in kinds else len(positional)
+        names = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        self.keywords: Final = None if inspect.Parameter.VAR_KEYWORD in kinds else names
+
+    def accepts(self, count: int, names: Mapping[str, object]) -> bool:
+        """Whether a call with so many positional and these keyword arguments fits."""
+        if count < self.least or (self.most is not None and count > self.most):
+            return False
+        return not names or self.keywords is None or self.keywords.issuperset(names)
+
+
+def method(*names: str) -> Callable[[F], F]:
+    """Mark a method of a tracker as the model of the methods `names` (its own name if none are given)."""
+
+    def mark(function: F) -> F:
+        function.__dict__["models"] = names or (function.__name__,)
+        return function
+
+    return mark
+
+
+class BuiltinObjectVariable(VariableTracker):
+    """An object of a builtin type, or the builtin part of an object of a class derived from one."""
+
+    __slots__ = ()
+
+    #: Methods by their Python names; those of the base classes are included.
+    methods: ClassVar[dict[str, Method]] = {}
+    #: The builtin type that this class models.
+    models: ClassVar[type] = object
+
+    def __init_subclass__(cls) -> None:
+        own = {
+            name: Method(function)
+            for function in list(cls.__dict__.values())
+            for name in getattr(function, "models", ())
+            if callable(function) and not isinstance(function, type)
+        }
+        cls.methods = {**cls.methods, **own}
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        return attributes.object_getattr(tx, self, self.python_type(tx), name)
+
+    def setattr_(self, tx: Tx, name: str, value: VariableTracker) -> None:
+        attributes.object_setattr(tx, self, self.python_type(tx), name, value)
+
+    def delattr_(self, tx: Tx, name: str) -> None:
+        attributes.object_setattr(tx, self, self.python_type(tx), name, None)
+
+    def call(self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]) -> VariableTracker:
+        return self.type_error(tx, "'{}' object is not callable")
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        model = self.methods.get(name)
+        if model is not None:
+            if model.accepts(len(args), kwargs):
+                return _result(tx, model.run(self, tx, *args, **kwargs))
+            return self._misfit(tx, name, len(args), kwargs)
+        special = _SPECIAL.get(name)
+        if special is not None and len(args) == special[0] and not kwargs:
+            return _result(tx, special[1](self, tx, *(arg.realize(tx) for arg in args)))
+        if special is not None:
+            return self._misfit(tx, name, len(args), kwargs)
+        return self.refuse(tx, f"method {name!r}")
+
+    def _misfit(self, tx: Tx, name: str, count: int, kwargs: Mapping[str, object]) -> VariableTracker:
+        """Arguments that the method does not take: CPython's own error, from an empty object."""
+        function = getattr(self.models, name, None)
+        try:
+            if function is not None:
+                function(self.models(), *[None] * count, **dict.fromkeys(kwargs))
+        except TypeError as error:
+            tx.raise_real(error)
+        except Exception:  # arguments fit, only the stand-in was no good
+            pass
+        return self.refuse(tx, f"method {name!r} with {count} positional arguments and keywords {list(kwargs)}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.models.__name__})"
+
+
+def _result(tx: Tx, result: object) -> VariableTracker:
+    if isinstance(result, VariableTracker):
+        return result
+    if isinstance(result, NotImplementedType):
+        return cast(VariableTracker, tx.make.constant(NotImplemented))
+    return cast(VariableTracker, tx.make.constant(result))
+
+
+def _of_slot(name: str) -> Callable[..., Any]:
+    def run(self: VariableTracker, tx: Tx, *args: VariableTracker) -> Any:
+        return getattr(self, name)(tx, *args)
+
+    return run
+
+
+def _of_operator(name: str, op: str) -> Callable[..., Any]:
+    def run(self: VariableTracker, tx: Tx, *args: VariableTracker) -> Any:
+        return getattr(self, name)(tx, op, *args)
+
+    return run
+
+
+def _contains(self: VariableTracker, tx: Tx, item: VariableTracker) -> VariableTracker:
+    return operators.contains(tx, item, self)
+
+
+def _next(self: VariableTracker, tx: Tx) -> VariableTracker:
+    item = self.next_(tx)
+    if item is None:
+        tx.raise_(StopIteration)
+    return item
+
+
+def _bool(self: VariableTracker, tx: Tx) -> bool:
+    return operators.is_true(tx, self)
+
+
+def _sizeof(self: VariableTracker, tx: Tx) -> VariableTracker:
+    tx.fail(Reason.UNSUPPORTED_BUILTIN, f"size in memory of {self!r}")
+
+
+def _add(self: VariableTracker, tx: Tx, other: VariableTracker) -> Any:
+    result = self.binary(tx, "+", other)
+    return self.concat(tx, other) if isinstance(result, NotImplementedType) else result
+
+
+def _iadd(self: VariableTracker, tx: Tx, other: VariableTracker) -> Any:
+    result = self.inplace(tx, "+", other)
+    return self.inplace_concat(tx, other) if isinstance(result, NotImplementedType) else result
+
+
+def _mul(self: VariableTracker, tx: Tx, other: VariableTracker) -> Any:
+    result = self.binary(tx, "*", other)
+    return self.repeat(tx, other) if isinstance(result, NotImplementedType) else result
+
+
+def _imul(self: VariableTracker, tx: Tx, other: VariableTracker) -> Any:
+    result = self.inplace(tx, "*", other)
+    return self.inplace_repeat(tx, other) if isinstance(result, NotImplementedType) else result
+
+
+#: Special methods that stand for a slot of the tracker: number of arguments, function.
+_SPECIAL: Final[dict[str, tuple[int, Callable[..., Any]]]] = {
+    "__len__": (0, _of_slot("length")),
+    "__iter__": (0, _of_slot("iter_")),
+    "__next__": (0, _next),
+    "__bool__": (0, _bool),
+    "__sizeof__": (0, _sizeof),
+    "__getitem__": (1, _of_slot("getitem")),
+    "__setitem__": (2, _of_slot("setitem")),
+    "__delitem__": (1, _of_slot("delitem")),
+    "__contains__": (1, _contains),
+    "__add__": (1, _add),
+    "__iadd__": (1, _iadd),
+    "__mul__": (1, _mul),
+    "__rmul__": (1, _mul),
+    "__imul__": (1, _imul),
+    "__eq__": (1, _of_operator("compare", "==")),
+    "__ne__": (1, _of_operator("compare", "!=")),
+    "__lt__": (1, _of_operator("compare", "<")),
+    "__le__": (1, _of_operator("compare", "<=")),
+    "__gt__": (1, _of_operator("compare", ">")),
+    "__ge__": (1, _of_operator("compare", ">=")),
+    "__and__": (1, _of_operator("binary", "&")),
+    "__or__": (1, _of_operator("binary", "|")),
+    "__xor__": (1, _of_operator("binary", "^")),
+    "__sub__": (1, _of_operator("binary", "-")),
+    "__rand__": (1, _of_operator("rbinary", "&")),
+    "__ror__": (1, _of_operator("rbinary", "|")),
+    "__rxor__": (1, _of_operator("rbinary", "^")),
+    "__rsub__": (1, _of_operator("rbinary", "-")),
+    "__iand__": (1, _of_operator("inplace", "&")),
+    "__ior__": (1, _of_operator("inplace", "|")),
+    "__ixor__": (1, _of_operator("inplace", "^")),
+    "__isub__": (1, _of_operator("inplace", "-")),
+}
+
+
+def make_list(tx: Tx, found: Sequence[Var]) -> VariableTracker:
+    """A list made by the program."""
+    return cast(VariableTracker, tx.make.list(found))
+
+
+def make_tuple(tx: Tx, found: Sequence[Var], cls: type = tuple) -> VariableTracker:
+    """A tuple made by the program."""
+    return cast(VariableTracker, tx.make.tuple(found, cls))
+
+
+def constant(tx: Tx, value: object) -> VariableTracker:
+    """A constant."""
+    return cast(VariableTracker, tx.make.constant(value))

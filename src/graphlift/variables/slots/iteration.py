@@ -1,0 +1,81 @@
+"""Iteration and unpacking: mirrors `PyObject_GetIter` of Objects/abstract.c and `_PyEval_UnpackIterable`."""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
+from graphlift.variables.base import VariableTracker
+
+#: Items after which an iterator that is run to its end counts as endless.
+LIMIT: Final = 1_000_000
+
+
+def iter_(tx: Tx, a: Var, error: str | None = None) -> VariableTracker:
+    """``iter(a)``; `error` replaces CPython's usual text for what cannot be iterated."""
+    operand: VariableTracker = a.realize(tx)
+    if error is not None and type(operand).iter_ is VariableTracker.iter_:
+        operand.type_error(tx, error)
+    return operand.iter_(tx)
+
+
+def next_(tx: Tx, iterator: Var) -> VariableTracker | None:
+    """The next item, or None at the end."""
+    operand: VariableTracker = iterator.realize(tx)
+    return operand.next_(tx)
+
+
+def unpack(tx: Tx, a: Var, error: str | None = None) -> list[VariableTracker]:
+    """All items; an iterator is run to its end."""
+    operand: VariableTracker = a.realize(tx)
+    items = operand.unpack(tx)
+    if items is not None:
+        return items
+    return drain(tx, iter_(tx, operand, error))
+
+
+def drain(tx: Tx, iterator: VariableTracker, count: int = LIMIT) -> list[VariableTracker]:
+    """Up to `count` items of an iterator; a break if it does not end within `LIMIT`."""
+    items: list[VariableTracker] = []
+    while len(items) < count:
+        item = iterator.next_(tx)
+        if item is None:
+            return items
+        items.append(item)
+    if count == LIMIT:
+        too_long(tx, iterator)
+    return items
+
+
+def too_long(tx: Tx, iterator: Var) -> NoReturn:
+    """Break: the iterator does not seem to end."""
+    tx.fail(Reason.UNSUPPORTED_OPERATION, f"running {iterator!r}, which has more than {LIMIT} items, to its end")
+
+
+_NOT_ITERABLE: Final = "cannot unpack non-iterable {} object"
+
+
+def unpack_exactly(tx: Tx, a: Var, count: int) -> list[VariableTracker]:
+    """The items of a value that has exactly `count`; no more than one too many is taken from an iterator."""
+    operand: VariableTracker = a.realize(tx)
+    items = operand.unpack(tx)
+    if items is None:
+        items = drain(tx, iter_(tx, operand, _NOT_ITERABLE), count + 1)
+    if len(items) > count:
+        tx.raise_(ValueError, f"too many values to unpack (expected {count})")
+    if len(items) < count:
+        tx.raise_(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")
+    return items
+
+
+def unpack_ex(tx: Tx, a: Var, before: int, after: int) -> list[VariableTracker]:
+    """As `unpack_exactly` with a starred target: `before` items, a list of the middle ones, `after` items."""
+    items = unpack(tx, a, _NOT_ITERABLE)
+    if len(items) < before + after:
+        wanted = before + after
+        tx.raise_(ValueError, f"not enough values to unpack (expected at least {wanted}, got {len(items)})")
+    end = len(items) - after
+    middle = tx.make.list(items[before:end])
+    assert isinstance(middle, VariableTracker)
+    return [*items[:before], middle, *items[end:]]

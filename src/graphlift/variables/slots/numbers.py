@@ -1,0 +1,39 @@
+"""Numbers out of values: mirrors `PyNumber_Index` and `PyIndex_Check` of Objects/abstract.c."""
+
+from __future__ import annotations
+
+from graphlift.protocol import Tx, Var
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.slots import attributes, calls
+
+
+def has_index(tx: Tx, a: Var) -> bool:
+    """Whether the value's type has ``__index__``."""
+    operand: VariableTracker = a.realize(tx)
+    if isinstance(operand, ConstantVariable):
+        return isinstance(operand.value, int)
+    return any("__index__" in base.__dict__ for base in operand.python_type(tx).__mro__)
+
+
+def index_(tx: Tx, a: Var) -> int:
+    """``operator.index(a)``, known now; TypeError in the program when the type has no ``__index__``."""
+    operand: VariableTracker = a.realize(tx)
+    if isinstance(operand, ConstantVariable) and isinstance(operand.value, int):
+        return int(operand.value)
+    method = attributes.lookup_special(tx, operand, "__index__") if has_index(tx, operand) else None
+    if method is None:
+        operand.type_error(tx, "'{}' object cannot be interpreted as an integer")
+    result: VariableTracker = calls.call(tx, method, [], {}).realize(tx)
+    if isinstance(result, ConstantVariable) and isinstance(result.value, int):
+        return int(result.value)
+    name = result.python_type(tx).__name__
+    tx.raise_(TypeError, f"__index__ returned non-int (type {name})")
+
+
+def repeat_count(tx: Tx, a: Var) -> int:
+    """How often ``sequence * a`` repeats; TypeError in the program when `a` is no integer."""
+    if not has_index(tx, a):
+        name = a.realize(tx).python_type(tx).__name__
+        tx.raise_(TypeError, f"can't multiply sequence by non-int of type '{name}'")
+    return index_(tx, a)

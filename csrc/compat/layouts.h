@@ -1,0 +1,83 @@
+/* Layouts of CPython objects that have no public reader: the hash table of a dict, and the built-in iterators.
+ * The readers are tried on objects of known content at import, so that a Python that moved a field refuses to load
+ * instead of reading nonsense. */
+
+#ifndef GRAPHLIFT_COMPAT_LAYOUTS_H
+#define GRAPHLIFT_COMPAT_LAYOUTS_H
+
+#ifndef Py_BUILD_CORE
+#define Py_BUILD_CORE 1
+#endif
+#include <Python.h>
+
+#include <internal/pycore_dict.h>
+#include <internal/pycore_list.h>
+#include <internal/pycore_tuple.h>
+
+#if PY_VERSION_HEX >= 0x030C0000
+#include <internal/pycore_range.h>
+#else
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t it_index;
+    PyTupleObject *it_seq;
+} _PyTupleIterObject;
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t it_index;
+    PyListObject *it_seq;
+} _PyListIterObject;
+typedef struct {
+    PyObject_HEAD
+    long index;
+    long start;
+    long step;
+    long len;
+} _PyRangeIterObject;
+#endif
+
+/* In an internal header only on 3.13. */
+PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *at, PyObject **key, Py_hash_t *hash);
+
+/* What is left of a range iterator. */
+static inline void gl_range_left(_PyRangeIterObject *it, long *start, long *step, long *left)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    *start = it->start;
+    *left = it->len;
+#else
+    *start = it->start + it->index * it->step;
+    *left = it->len - it->index;
+#endif
+    *step = it->step;
+}
+
+/* Iterators over keys, values and items of a dict. */
+typedef struct {
+    PyObject_HEAD
+    PyDictObject *dict; /* NULL when used up */
+    Py_ssize_t used;
+    Py_ssize_t position;
+    PyObject *result;
+    Py_ssize_t left;
+} GlDictIter;
+
+/* Tables whose keys are all exact strings are looked up by CPython without calling anything. */
+static inline int gl_dict_has_only_strings(PyDictObject *dict) { return DK_IS_UNICODE(dict->ma_keys); }
+
+/* Entry number `at` of the probe sequence of a general table; see lookdict_index. */
+static inline Py_ssize_t gl_dict_index(PyDictKeysObject *keys, size_t at)
+{
+    switch (keys->dk_log2_index_bytes - keys->dk_log2_size) {
+    case 0:
+        return ((const int8_t *)keys->dk_indices)[at];
+    case 1:
+        return ((const int16_t *)keys->dk_indices)[at];
+    case 2:
+        return ((const int32_t *)keys->dk_indices)[at];
+    default:
+        return (Py_ssize_t)((const int64_t *)keys->dk_indices)[at];
+    }
+}
+
+#endif

@@ -1,0 +1,322 @@
+/* _C.CompiledFunction: a callable that stands for a Python function.
+ *
+ * The warm call: bind arguments flat, ask the entries' guards, newest hit first, call the entry's
+ * function. What a capture is and what guards say is not known here. */
+
+#include "runtime.h"
+#include "compat/compat.h"
+
+#include <structmember.h>
+
+/* --- what may follow when no entry holds --------------------------------------------------------- */
+
+GlEntry *
+gl_capture_answer(PyObject *answer, int *declined)
+{
+    *declined = answer == Py_None;
+    if (answer == NULL || Py_IS_TYPE(answer, &GlEntry_Type)) {
+        return (GlEntry *)answer;
+    }
+    if (answer != Py_None && answer != Py_NotImplemented) {
+        PyErr_Format(PyExc_TypeError, "a capture must return an Entry, None or NotImplemented, not %.100s",
+                     Py_TYPE(answer)->tp_name);
+    }
+    Py_DECREF(answer);
+    return NULL;
+}
+
+PyObject *
+gl_call_hooked_original(GlThread *thread, PyObject *function, PyObject *const *params, PyObject *context,
+                        PyObject *settings)
+{
+    gl_region_change(thread, 1, context, settings);
+    thread->let_through = function;
+    PyObject *result = gl_call_spread(function, params);
+    thread->let_through = NULL;
+    gl_region_change(thread, 0, context, settings);
+    return result;
+}
+
+static PyObject *
+call_hooked_original(GlCompiled *self, GlThread *thread, PyObject *const *params)
+{
+    return gl_call_hooked_original(thread, self->function, params, self->context, self->settings);
+}
+
+/* Asks for a capture, during which everything on this thread runs plainly. */
+static PyObject *
+ask_for_capture(GlCompiled *self, GlThread *thread, PyObject *const *params, Py_ssize_t nparams)
+{
+    PyObject *values = PyTuple_New(nparams);
+    if (values == NULL) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < nparams; i++) {
+        PyTuple_SET_ITEM(values, i, Py_NewRef(params[i]));
+    }
+    PyObject *args[] = {NULL, (PyObject *)self, values};
+    int capturing = thread->capturing;
+    thread->plain++;
+    PyObject *answer = PyObject_Vectorcall(self->capture, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    thread->plain--;
+    thread->capturing = capturing;
+    gl_region_change(thread, 0, self->context, self->settings);
+    Py_DECREF(values);
+    return answer;
+}
+
+static PyObject *
+run_captured(GlCompiled *self, GlThread *thread, GlEntry *entry, PyObject *const *params,
+             Py_ssize_t nparams, int room)
+{
+    PyObject *bound = NULL;
+    int holds = gl_guard_run(entry->guards, self->function, params, nparams, &bound);
+    if (holds < 0) {
+        return NULL;
+    }
+    if (!holds) {
+        return gl_call_spread(self->function, params);
+    }
+    PyObject *result = entry->function == NULL ? call_hooked_original(self, thread, params)
+                                               : gl_call_entry(entry, bound, params, nparams, room);
+    Py_XDECREF(bound);
+    return result;
+}
+
+static PyObject *
+run_missed(GlCompiled *self, GlThread *thread, GlCache *cache, PyObject *const *params,
+           Py_ssize_t nparams, int room)
+{
+    if (gl_cache_prune(cache) < 0) {
+        return NULL;
+    }
+    if (cache->skip) {
+        return call_hooked_original(self, thread, params);
+    }
+    int declined;
+    GlEntry *entry = gl_capture_answer(ask_for_capture(self, thread, params, nparams), &declined);
+    if (entry == NULL) {
+        if (PyErr_Occurred()) {
+            return NULL;
+        }
+        return declined ? call_hooked_original(self, thread, params) : gl_call_spread(self->function, params);
+    }
+    PyObject *result = run_captured(self, thread, entry, params, nparams, room);
+    Py_DECREF(entry);
+    return result;
+}
+
+/* --- one segment --------------------------------------------------------------------------------- */
+
+/* The cache of the function's present code: `__code__` may have been replaced since the last call. */
+static GlCache *
+present_cache(GlCompiled *self)
+{
+    PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(self->function);
+    if (GL_UNLIKELY(self->cache == NULL || self->cache->code != code)) {
+        GlCache *cache = gl_cache_of(code, self->settings);
+        if (cache == NULL) {
+            return NULL;
+        }
+        Py_XSETREF(self->cache, cache);
+    }
+    return self->cache;
+}
+
+PyObject *
+gl_compiled_segment(GlCompiled *self, GlThread *thread, PyObject *const *params, Py_ssize_t nparams, int room)
+{
+    GlCache *cache = (GlCache *)Py_XNewRef(present_cache(self));
+    if (cache == NULL) {
+        return NULL;
+    }
+    gl_region_change(thread, 0, self->context, self->settings);
+    PyObject *bound, *result;
+    GlEntry *entry = gl_cache_match(cache, self->function, params, &bound);
+    if (GL_UNLIKELY(entry == NULL)) {
+        result = PyErr_Occurred() ? NULL : run_missed(self, thread, cache, params, nparams, room);
+    } else {
+        result = entry->function == NULL ? call_hooked_original(self, thread, params)
+                                         : gl_call_entry(entry, bound, params, nparams, room);
+        Py_XDECREF(bound);
+        Py_DECREF(entry);
+    }
+    Py_DECREF(cache);
+    return result;
+}
+
+/* --- the call ------------------------------------------------------------------------------------ */
+
+static PyObject *
+run_call(GlCompiled *self, GlThread *thread, PyThreadState *tstate, PyObject *const *params,
+         Py_ssize_t nparams, int room)
+{
+    GlRegion saved = thread->region;
+    GL_C_RECURSION_CREDIT(tstate, GL_EVALUATOR_C_UNITS);
+    PyObject *result = gl_compiled_segment(self, thread, params, nparams, room);
+    if (result != NULL && GL_UNLIKELY(Py_IS_TYPE(result, &GlJump_Type))) {
+        result = gl_follow_jumps(thread, result);
+    }
+    GL_C_RECURSION_CREDIT(tstate, -GL_EVALUATOR_C_UNITS);
+    gl_region_restore(thread, &saved);
+    return result;
+}
+
+static PyObject *
+bind_and_run(GlCompiled *self, GlThread *thread, PyThreadState *tstate, PyObject *const *args,
+             Py_ssize_t nargs, PyObject *kwnames)
+{
+    GlBoundCall call;
+    int fits = gl_bind_call(&call, self->function, args, nargs, kwnames);
+    if (fits < 0) {
+        return NULL;
+    }
+    if (!fits) {
+        /* CPython knows best how to say what is wrong with the arguments. */
+        return PyObject_Vectorcall(self->function, args, (size_t)nargs, kwnames);
+    }
+    PyObject *result = run_call(self, thread, tstate, call.params, call.pinned, 1);
+    gl_bound_call_clear(&call);
+    return result;
+}
+
+static PyObject *
+compiled_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    GlCompiled *self = (GlCompiled *)callable;
+    GlThread *thread = &gl_thread;
+    PyThreadState *tstate = gl_tstate();
+    if (GL_UNLIKELY(gl_runs_plainly(thread) || tstate->c_tracefunc != NULL)) {
+        return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
+    }
+    GlCache *cache = present_cache(self);
+    if (GL_UNLIKELY(cache == NULL || gl_stack_check(thread) < 0)) {
+        return NULL;
+    }
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (kwnames != NULL || !cache->simple || nargs != cache->nparams) {
+        return bind_and_run(self, thread, tstate, args, nargs, kwnames);
+    }
+    return run_call(self, thread, tstate, args, nargs, (nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET) != 0);
+}
+
+/* --- the type ------------------------------------------------------------------------------------ */
+
+static PyObject *
+compiled_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"function", "settings", "capture", "context", NULL};
+    PyObject *function, *settings, *capture, *context = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|O:CompiledFunction", names, &PyFunction_Type,
+                                     &function, &settings, &capture, &context)) {
+        return NULL;
+    }
+    if (!PyCallable_Check(capture)) {
+        PyErr_SetString(PyExc_TypeError, "CompiledFunction: capture must be callable");
+        return NULL;
+    }
+    GlCompiled *self = (GlCompiled *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->vectorcall = compiled_call;
+    self->function = Py_NewRef(function);
+    self->settings = Py_NewRef(settings);
+    self->capture = Py_NewRef(capture);
+    self->context = Py_NewRef(context);
+    return (PyObject *)self;
+}
+
+static int
+compiled_traverse(GlCompiled *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->function);
+    Py_VISIT(self->settings);
+    Py_VISIT(self->context);
+    Py_VISIT(self->capture);
+    Py_VISIT(self->cache);
+    Py_VISIT(self->dict);
+    return 0;
+}
+
+static PyObject *
+call_cleared(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(args), size_t Py_UNUSED(nargsf),
+             PyObject *Py_UNUSED(kwnames))
+{
+    PyErr_SetString(PyExc_ReferenceError, "the compiled function has been taken apart by the garbage collector");
+    return NULL;
+}
+
+static int
+compiled_clear(GlCompiled *self)
+{
+    self->vectorcall = call_cleared;
+    Py_CLEAR(self->function);
+    Py_CLEAR(self->settings);
+    Py_CLEAR(self->context);
+    Py_CLEAR(self->capture);
+    Py_CLEAR(self->cache);
+    Py_CLEAR(self->dict);
+    return 0;
+}
+
+static void
+compiled_dealloc(GlCompiled *self)
+{
+    PyObject_GC_UnTrack(self);
+    if (self->weakrefs != NULL) {
+        PyObject_ClearWeakRefs((PyObject *)self);
+    }
+    compiled_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *
+compiled_bind(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner))
+{
+    if (instance == NULL || instance == Py_None) {
+        return Py_NewRef(self);
+    }
+    return PyMethod_New(self, instance);
+}
+
+static PyObject *
+compiled_repr(GlCompiled *self)
+{
+    if (self->function == NULL) {
+        return PyUnicode_FromFormat("<compiled function at %p>", self);
+    }
+    PyObject *name = ((PyFunctionObject *)self->function)->func_qualname;
+    return PyUnicode_FromFormat("<compiled function %U at %p>", name, self);
+}
+
+PyTypeObject GlCompiled_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "graphlift._C.CompiledFunction",
+    .tp_basicsize = sizeof(GlCompiled),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_new = compiled_new,
+    .tp_traverse = (traverseproc)compiled_traverse,
+    .tp_clear = (inquiry)compiled_clear,
+    .tp_dealloc = (destructor)compiled_dealloc,
+    .tp_vectorcall_offset = offsetof(GlCompiled, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_descr_get = compiled_bind,
+    .tp_repr = (reprfunc)compiled_repr,
+    .tp_getattro = gl_compiled_getattro,
+    .tp_setattro = gl_compiled_setattro,
+    .tp_dictoffset = offsetof(GlCompiled, dict),
+    .tp_weaklistoffset = offsetof(GlCompiled, weakrefs),
+    .tp_methods = gl_compiled_methods,
+    .tp_getset = gl_compiled_getset,
+};
+
+int
+gl_compiled_init(PyObject *module)
+{
+    if (gl_compiled_attributes_init() < 0) {
+        return -1;
+    }
+    return PyModule_AddType(module, &GlCompiled_Type);
+}

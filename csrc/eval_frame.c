@@ -1,0 +1,458 @@
+/* The PEP 523 hook: where it is installed, which frames it looks at, what runs in them.
+ *
+ * Installing is counted; each thread that runs hooked, or has a frame callback of its own, is one reason.
+ * Who is asked (a library user's callback, then the cache, then the frame handler) is decided here; how
+ * code gets into a frame is frame_swap.c's. */
+
+#include "frame_swap.h"
+
+/* --- installing ------------------------------------------------------------------------------------ */
+
+static PyObject *evaluate(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag);
+
+static Py_ssize_t reasons = 0;
+static _PyFrameEvalFunction beneath = _PyEval_EvalFrameDefault; /* whom frames that we pass through go to */
+static int buried = 0; /* somebody was on top when we left: ours may still be called from there */
+static PyObject *frame_handler = NULL;
+
+static _PyFrameEvalFunction
+present_evaluator(void)
+{
+    return _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Main());
+}
+
+void
+gl_hook_acquire(void)
+{
+    if (reasons++ > 0) {
+        return;
+    }
+    _PyFrameEvalFunction present = present_evaluator();
+    if (present == evaluate) {
+        return; /* left in place, and uncovered again since */
+    }
+    if (buried && present != _PyEval_EvalFrameDefault) {
+        return; /* still called from above; to install on top would make a ring */
+    }
+    buried = 0;
+    beneath = present;
+    _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Main(), evaluate);
+}
+
+void
+gl_hook_release(void)
+{
+    if (--reasons > 0) {
+        return;
+    }
+    if (present_evaluator() == evaluate) {
+        _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Main(), beneath);
+        buried = 0;
+    } else {
+        buried = 1;
+    }
+}
+
+/* --- looking at a frame ---------------------------------------------------------------------------- */
+
+static PyObject *
+pass_through(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
+{
+    GL_C_RECURSION_CREDIT(tstate, GL_EVALUATOR_C_UNITS);
+    PyObject *result = beneath(tstate, frame, throwflag);
+    GL_C_RECURSION_CREDIT(tstate, -GL_EVALUATOR_C_UNITS);
+    return result;
+}
+
+static PyObject *
+tuple_of_params(_PyInterpreterFrame *frame, Py_ssize_t nparams)
+{
+    PyObject *params = PyTuple_New(nparams);
+    for (Py_ssize_t i = 0; params != NULL && i < nparams; i++) {
+        PyTuple_SET_ITEM(params, i, Py_NewRef(frame->localsplus[i]));
+    }
+    return params;
+}
+
+/* Runs an entry whose guards hold in the frame; takes over `bound`. */
+static PyObject *
+run_entry(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame *frame, GlEntry *entry,
+          PyObject *bound)
+{
+    if (entry->function == NULL) {
+        Py_XDECREF(bound);
+        return pass_through(tstate, frame, 0);
+    }
+    GlRegion saved = thread->region;
+    PyCodeObject *code = gl_frame_code(frame), *swap = (PyCodeObject *)entry->swap_code;
+    Py_ssize_t nparams = gl_code_nparams(code);
+    PyObject *result;
+    gl_region_change(thread, 0, saved.context, saved.settings);
+    if (swap != NULL && gl_swap_objection(code, swap) == NULL &&
+        (bound == NULL || swap->co_nlocals > nparams) && gl_frame_make_room(tstate, frame, swap)) {
+        result = gl_frame_run_code(tstate, frame, swap, bound);
+        if (result != NULL && Py_IS_TYPE(result, &GlJump_Type)) {
+            gl_frame_release_locals(frame);
+        }
+    } else {
+        result = gl_call_entry(entry, bound, frame->localsplus, nparams, 0);
+        Py_XDECREF(bound);
+        result = gl_frame_finish(tstate, frame, result);
+    }
+    if (result != NULL && Py_IS_TYPE(result, &GlJump_Type)) {
+        result = gl_follow_jumps(thread, result);
+    }
+    gl_region_restore(thread, &saved);
+    return result;
+}
+
+/* Asks the handler about a frame; everything on this thread runs plainly meanwhile. */
+static PyObject *
+ask_handler(GlThread *thread, PyObject *function, PyObject *params)
+{
+    GlRegion saved = thread->region;
+    PyObject *args[] = {NULL, saved.context, function, params};
+    PyObject *handler = Py_NewRef(frame_handler);
+    int capturing = thread->capturing;
+    gl_region_change(thread, 0, saved.context, saved.settings);
+    thread->plain++;
+    PyObject *answer = PyObject_Vectorcall(handler, args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    thread->plain--;
+    thread->capturing = capturing;
+    gl_region_restore(thread, &saved);
+    Py_DECREF(handler);
+    return answer;
+}
+
+/* What to run in a frame that no entry of its cache fits. The entry's guards, if one comes back, hold. */
+static GlEntry *
+capture_frame(GlThread *thread, _PyInterpreterFrame *frame, GlCache *cache, PyObject **bound)
+{
+    PyObject *function = gl_frame_function(frame);
+    PyObject *params = gl_cache_prune(cache) < 0 ? NULL : tuple_of_params(frame, cache->nparams);
+    if (params == NULL) {
+        return NULL;
+    }
+    int declined;
+    GlEntry *entry = gl_capture_answer(ask_handler(thread, function, params), &declined);
+    Py_DECREF(params);
+    if (entry == NULL) {
+        cache->skip |= declined && !PyErr_Occurred();
+        return NULL;
+    }
+    int holds = gl_guard_run(entry->guards, function, frame->localsplus, cache->nparams, bound);
+    if (holds <= 0) {
+        Py_CLEAR(entry);
+    }
+    return entry;
+}
+
+static PyObject *
+run_under_settings(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame *frame)
+{
+    GlCache *cache = gl_cache_of(gl_frame_code(frame), thread->region.settings);
+    if (cache == NULL) {
+        return gl_frame_finish(tstate, frame, NULL);
+    }
+    PyObject *bound = NULL;
+    GlEntry *entry = gl_cache_match(cache, gl_frame_function(frame), frame->localsplus, &bound);
+    if (entry == NULL && !PyErr_Occurred() && !cache->skip && frame_handler != NULL) {
+        entry = capture_frame(thread, frame, cache, &bound);
+    }
+    Py_DECREF(cache);
+    if (entry == NULL) {
+        return PyErr_Occurred() ? gl_frame_finish(tstate, frame, NULL) : pass_through(tstate, frame, 0);
+    }
+    thread->events++;
+    PyObject *result = run_entry(tstate, thread, frame, entry, bound);
+    Py_DECREF(entry);
+    return result;
+}
+
+/* --- the library user's callback ------------------------------------------------------------------- */
+
+static PyObject *
+locals_at_entry(_PyInterpreterFrame *frame)
+{
+    PyCodeObject *code = gl_frame_code(frame);
+    PyObject *locals = PyDict_New();
+    for (Py_ssize_t i = 0; locals != NULL && i < gl_code_nparams(code); i++) {
+        PyObject *name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
+        if (PyDict_SetItem(locals, name, frame->localsplus[i]) < 0) {
+            Py_CLEAR(locals);
+        }
+    }
+    return locals;
+}
+
+/* Calls the callback; a new reference to a code object, to None, or NULL with an error set. */
+static PyObject *
+ask_callback(GlThread *thread, _PyInterpreterFrame *frame)
+{
+    PyObject *locals = locals_at_entry(frame);
+    if (locals == NULL) {
+        return NULL;
+    }
+    PyCodeObject *code = gl_frame_code(frame);
+    PyObject *args[] = {NULL, (PyObject *)code, gl_frame_function(frame), locals};
+    PyObject *callback = Py_NewRef(thread->callback);
+    thread->plain++;
+    PyObject *answer = PyObject_Vectorcall(callback, args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    thread->plain--;
+    Py_DECREF(callback);
+    Py_DECREF(locals);
+    if (answer == NULL || answer == Py_None) {
+        return answer;
+    }
+    const char *objection = NULL;
+    if (!PyCode_Check(answer)) {
+        PyErr_Format(PyExc_TypeError, "a frame callback must return a code object or None, not %.100s",
+                     Py_TYPE(answer)->tp_name);
+        Py_CLEAR(answer);
+    } else if ((objection = gl_swap_objection(code, (PyCodeObject *)answer)) != NULL) {
+        PyErr_SetString(PyExc_ValueError, objection);
+        Py_CLEAR(answer);
+    }
+    return answer;
+}
+
+/* Runs replacement code for a frame that cannot take it: by a function that is like the frame's own. */
+static PyObject *
+run_beside(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame *frame, PyCodeObject *code)
+{
+    PyFunctionObject *model = (PyFunctionObject *)gl_frame_function(frame);
+    PyObject *function = PyFunction_NewWithQualName((PyObject *)code, model->func_globals, model->func_qualname);
+    PyObject *result = NULL;
+    if (function != NULL) {
+        ((PyFunctionObject *)function)->func_closure = Py_XNewRef(model->func_closure);
+        thread->let_through = function;
+        result = gl_call_spread(function, frame->localsplus);
+        thread->let_through = NULL;
+        Py_DECREF(function);
+    }
+    return gl_frame_finish(tstate, frame, result);
+}
+
+static PyObject *
+run_replacement(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame *frame, PyCodeObject *code)
+{
+    if (gl_frame_make_room(tstate, frame, code)) {
+        return gl_frame_run_code(tstate, frame, code, NULL);
+    }
+    return run_beside(tstate, thread, frame, code);
+}
+
+/* --- the evaluator --------------------------------------------------------------------------------- */
+
+/* Frames that may be looked at: a function's own, from its start, not a generator's. */
+static int
+is_candidate(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
+{
+    enum {
+        WANTED = CO_OPTIMIZED | CO_NEWLOCALS,
+        UNWANTED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE,
+    };
+    if (throwflag || frame->owner != FRAME_OWNED_BY_THREAD || frame->f_locals != NULL || tstate->tracing) {
+        return 0;
+    }
+    PyCodeObject *code = gl_frame_code(frame);
+    if ((code->co_flags & (WANTED | UNWANTED)) != WANTED) {
+        return 0;
+    }
+    GlCodeRecord *record = gl_code_record(code);
+    return record == NULL || !record->skip;
+}
+
+static PyObject *name_del;
+
+/* Frames that are looked at under the settings of the compiled call they run in. */
+static int
+is_under_settings(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame *frame)
+{
+    /* Whoever traces wants to see the frames as they are; a finalizer runs wherever it happens to. */
+    return thread->region.hooked && !gl_bypass && tstate->c_tracefunc == NULL &&
+           gl_frame_code(frame)->co_name != name_del;
+}
+
+static PyObject *
+evaluate_candidate(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame *frame)
+{
+    if (thread->callback != NULL) {
+        PyObject *code = ask_callback(thread, frame);
+        if (code == NULL) {
+            return gl_frame_finish(tstate, frame, NULL);
+        }
+        int replaced = code != Py_None && code != (PyObject *)gl_frame_code(frame);
+        PyObject *result = replaced ? run_replacement(tstate, thread, frame, (PyCodeObject *)code) : NULL;
+        Py_DECREF(code);
+        if (replaced) {
+            return result;
+        }
+    }
+    return is_under_settings(tstate, thread, frame) ? run_under_settings(tstate, thread, frame)
+                                                    : pass_through(tstate, frame, 0);
+}
+
+static PyObject *
+evaluate(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
+{
+    GlThread *thread = &gl_thread;
+    PyObject *let_through = thread->let_through;
+    thread->let_through = NULL;
+    if (frame->owner == FRAME_OWNED_BY_THREAD && gl_stack_check(thread) < 0) {
+        return gl_frame_finish(tstate, frame, NULL);
+    }
+    if ((!thread->region.hooked && thread->callback == NULL) || thread->plain || thread->capturing ||
+        (let_through != NULL && let_through == gl_frame_function(frame)) ||
+        !is_candidate(tstate, frame, throwflag)) {
+        return pass_through(tstate, frame, throwflag);
+    }
+    return evaluate_candidate(tstate, thread, frame);
+}
+
+/* --- module functions ------------------------------------------------------------------------------ */
+
+#define CALLBACK_KEY "graphlift.frame_callback"
+
+/* Runs when a callback is replaced or removed, and when its thread ends without having done so. */
+static void
+release_callback(PyObject *holder)
+{
+    PyObject *callback = PyCapsule_GetPointer(holder, CALLBACK_KEY);
+    if (gl_thread.callback_holder == holder) {
+        gl_thread.callback = gl_thread.callback_holder = NULL;
+    }
+    gl_hook_release();
+    Py_XDECREF(callback);
+}
+
+/* Makes `callback` the thread's; its dictionary owns it, so that it ends with the thread. */
+static int
+install_callback(GlThread *thread, PyObject *thread_dict, PyObject *callback)
+{
+    PyObject *holder = PyCapsule_New(callback, CALLBACK_KEY, release_callback);
+    if (holder == NULL) {
+        return -1;
+    }
+    Py_INCREF(callback);
+    gl_hook_acquire();
+    int failed = PyDict_SetItemString(thread_dict, CALLBACK_KEY, holder);
+    if (!failed) {
+        thread->callback = callback;
+        thread->callback_holder = holder;
+    }
+    Py_DECREF(holder);
+    return failed;
+}
+
+static PyObject *
+set_frame_callback(PyObject *Py_UNUSED(module), PyObject *callback)
+{
+    if (callback != Py_None && !PyCallable_Check(callback)) {
+        PyErr_Format(PyExc_TypeError, "a frame callback must be callable or None, not %.100s",
+                     Py_TYPE(callback)->tp_name);
+        return NULL;
+    }
+    GlThread *thread = &gl_thread;
+    PyObject *thread_dict = PyThreadState_GetDict();
+    if (thread_dict == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyObject *former = Py_XNewRef(thread->callback);
+    int failed = 0;
+    if (callback != Py_None) {
+        failed = install_callback(thread, thread_dict, callback);
+    } else if (former != NULL) {
+        failed = PyDict_DelItemString(thread_dict, CALLBACK_KEY);
+    }
+    if (failed) {
+        Py_XDECREF(former);
+        return NULL;
+    }
+    return former != NULL ? former : Py_NewRef(Py_None);
+}
+
+static PyObject *
+set_frame_handler(PyObject *Py_UNUSED(module), PyObject *handler)
+{
+    if (handler != Py_None && !PyCallable_Check(handler)) {
+        PyErr_Format(PyExc_TypeError, "a frame handler must be callable or None, not %.100s",
+                     Py_TYPE(handler)->tp_name);
+        return NULL;
+    }
+    Py_XSETREF(frame_handler, handler == Py_None ? NULL : Py_NewRef(handler));
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+hook_depth(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyLong_FromSsize_t(reasons);
+}
+
+static PyObject *
+hook_installed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(present_evaluator() == evaluate);
+}
+
+/* In the child only the forking thread is left, and only its reasons to have the hook in place. */
+static PyObject *
+after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    GlThread *thread = &gl_thread;
+    Py_ssize_t left = (thread->region.hooked != 0) + (thread->callback != NULL);
+    if (left < reasons) {
+        reasons = left + 1;
+        gl_hook_release();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"set_frame_callback", set_frame_callback, METH_O, "Set this thread's frame evaluator; gives the former one."},
+    {"set_frame_handler", set_frame_handler, METH_O, "Set what is asked about a frame that no entry fits."},
+    {"hook_depth", hook_depth, METH_NOARGS, "How many reasons there are to have the hook in place."},
+    {"hook_installed", hook_installed, METH_NOARGS, "Whether CPython's evaluator pointer is ours."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMethodDef after_fork_method = {"after_fork", after_fork, METH_NOARGS, NULL};
+
+static int
+register_after_fork(void)
+{
+    PyObject *os = PyImport_ImportModule("os");
+    if (os == NULL) {
+        return -1;
+    }
+    PyObject *done = NULL;
+    PyObject *method = PyCFunction_New(&after_fork_method, NULL);
+    PyObject *nothing = PyTuple_New(0), *keywords = Py_BuildValue("{s:O}", "after_in_child", method);
+    PyObject *registrar = PyObject_GetAttrString(os, "register_at_fork");
+    if (registrar == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear(); /* a platform that cannot fork */
+        done = Py_NewRef(Py_None);
+    } else if (registrar != NULL && nothing != NULL && keywords != NULL) {
+        done = PyObject_Call(registrar, nothing, keywords);
+    }
+    Py_XDECREF(registrar);
+    Py_XDECREF(keywords);
+    Py_XDECREF(nothing);
+    Py_XDECREF(method);
+    Py_DECREF(os);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+int
+gl_eval_frame_init(PyObject *module)
+{
+    if (name_del == NULL) {
+        name_del = PyUnicode_InternFromString("__del__");
+        if (name_del == NULL || gl_frame_swap_init() < 0 || register_after_fork() < 0) {
+            return -1;
+        }
+    }
+    return PyModule_AddFunctions(module, functions);
+}

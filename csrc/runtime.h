@@ -1,0 +1,226 @@
+/* What the files of the frame side share: the thread's state, regions, cache, entries, compiled calls.
+ * Includes no interpreter internals; files that touch frames include compat/compat.h themselves. */
+
+#ifndef GRAPHLIFT_RUNTIME_H
+#define GRAPHLIFT_RUNTIME_H
+
+#include "graphlift.h"
+
+#if defined(__GNUC__) && defined(__ELF__)
+/* The library's few words fit the loader's static reserve, which makes an access one instruction. */
+#define GL_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
+#elif defined(_MSC_VER)
+#define GL_THREAD_LOCAL __declspec(thread)
+#else
+#define GL_THREAD_LOCAL _Thread_local
+#endif
+
+#if defined(__GNUC__)
+#define GL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#else
+#define GL_UNLIKELY(condition) (condition)
+#endif
+
+/* --- regions.c: under what the calling thread runs ------------------------------------------------ */
+
+/* `context` and `settings` are borrowed from the compiled function that is being called. */
+typedef struct {
+    int hooked; /* whether frames that start now are looked at */
+    PyObject *context;
+    PyObject *settings; /* NULL outside any compiled call */
+} GlRegion;
+
+typedef struct {
+    GlRegion region;
+    PyObject *callback;        /* library user's frame evaluator, or NULL */
+    PyObject *callback_holder; /* its owner in the thread's dictionary */
+    PyObject *let_through;     /* function whose very next frame is not to be looked at */
+    int capturing;
+    int plain;
+    unsigned long events; /* how often the hook found or asked for something; tells a quiet call */
+    char *stack_floor;    /* C stack addresses below this are too close to the end; NULL: not yet known */
+} GlThread;
+
+extern GL_THREAD_LOCAL GlThread gl_thread;
+
+/* Process-wide: every compiled function runs its original. */
+extern int gl_bypass;
+
+#define gl_runs_plainly(thread) (gl_bypass | (thread)->plain | (thread)->capturing)
+
+/* One more, or one fewer, of the reasons to have the hook in place. */
+void gl_hook_acquire(void);
+void gl_hook_release(void);
+
+static inline void
+gl_region_change(GlThread *thread, int hooked, PyObject *context, PyObject *settings)
+{
+    int former = thread->region.hooked;
+    thread->region = (GlRegion){hooked, context, settings};
+    if (GL_UNLIKELY(hooked != former)) {
+        (hooked ? gl_hook_acquire : gl_hook_release)();
+    }
+}
+
+static inline void
+gl_region_restore(GlThread *thread, const GlRegion *saved)
+{
+    gl_region_change(thread, saved->hooked, saved->context, saved->settings);
+}
+
+int gl_regions_init(PyObject *module);
+
+/* --- c_stack.c ----------------------------------------------------------------------------------- */
+
+/* Finds the calling thread's stack floor and keeps it in `thread`. */
+void gl_stack_find_floor(GlThread *thread);
+
+/* Sets RecursionError when little C stack is left: calls that CPython would run without C stack use some
+ * here, so a raised sys.setrecursionlimit would end in a crash. 0 or -1. */
+int gl_stack_exhausted(void);
+
+static inline int
+gl_stack_check(GlThread *thread)
+{
+    char here;
+    if (GL_UNLIKELY(thread->stack_floor == NULL)) {
+        gl_stack_find_floor(thread);
+    }
+    return GL_UNLIKELY(&here < thread->stack_floor) ? gl_stack_exhausted() : 0;
+}
+
+/* --- entry.c, code_cache.c ----------------------------------------------------------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *guards;
+    PyObject *function;  /* NULL: run the original */
+    PyObject *swap_code; /* or NULL */
+    PyObject *owner;
+    PyObject *data;
+    unsigned long long hits;
+    char valid;
+} GlEntry;
+
+typedef struct GlCache {
+    PyObject_HEAD
+    PyCodeObject *code; /* borrowed; NULL once the code died or dropped this cache */
+    PyObject *settings;
+    PyObject *entries; /* a tuple, newest hit first; replaced, or turned in place when nobody else holds it */
+    struct GlCache *next;
+    Py_ssize_t nparams;
+    char simple; /* positional parameters only */
+    char skip;
+} GlCache;
+
+extern PyTypeObject GlEntry_Type;
+extern PyTypeObject GlCache_Type;
+
+/* What hangs on a code object. */
+typedef struct {
+    GlCache *caches; /* list of strong references */
+    char skip;
+    unsigned char idle;       /* calls in a row under the hook that led to nothing */
+    unsigned int idle_budget; /* calls that still run without the hook */
+} GlCodeRecord;
+
+/* The record of a code object: NULL when it has none (never an error). */
+GlCodeRecord *gl_code_record(PyCodeObject *code);
+
+/* The same, made when absent; NULL with MemoryError set. */
+GlCodeRecord *gl_code_record_make(PyCodeObject *code);
+
+/* How many flat parameters a code object takes. */
+Py_ssize_t gl_code_nparams(PyCodeObject *code);
+
+/* The cache of a code object under some settings. `find` borrows and may give NULL, `of` makes one and
+ * returns a new reference or NULL with an error set. */
+GlCache *gl_cache_find(PyCodeObject *code, PyObject *settings);
+GlCache *gl_cache_of(PyCodeObject *code, PyObject *settings);
+
+/* The first entry whose guards hold: a new reference, with the binding (or NULL) in `*bound`.
+ * NULL without an error set when there is none. */
+GlEntry *gl_cache_match(GlCache *cache, PyObject *function, PyObject *const *params, PyObject **bound);
+
+int gl_cache_prune(GlCache *cache);
+int gl_cache_init(PyObject *module);
+int gl_entry_init(PyObject *module);
+
+/* --- call_binding.c ------------------------------------------------------------------------------ */
+
+#define GL_SMALL_PARAMS 16
+
+/* Flat parameters of one call; `params[-1]` may be written. */
+typedef struct {
+    PyObject **params;
+    Py_ssize_t pinned; /* parameters that the call holds a reference to */
+    PyObject *varargs; /* owned, or NULL */
+    PyObject *varkwargs;
+    PyObject **heap;
+    PyObject *small[GL_SMALL_PARAMS + 1];
+} GlBoundCall;
+
+/* Binds arguments as CPython would. 1; 0 when they do not fit; -1 with an error set. */
+int gl_bind_call(GlBoundCall *call, PyObject *function, PyObject *const *args, Py_ssize_t nargs,
+                 PyObject *kwnames);
+void gl_bound_call_clear(GlBoundCall *call);
+
+/* Calls a function with flat parameters, spread again as its signature wants them. */
+PyObject *gl_call_spread(PyObject *function, PyObject *const *params);
+
+/* Calls an entry's function with the binding (may be NULL) before the parameters.
+ * `room`: whether `params[-1]` may be written. */
+PyObject *gl_call_entry(GlEntry *entry, PyObject *bound, PyObject *const *params, Py_ssize_t nparams,
+                        int room);
+
+/* --- compiled_function.c, compiled_attributes.c, jump.c ------------------------------------------ */
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *function;
+    PyObject *settings;
+    PyObject *context;
+    PyObject *capture;
+    GlCache *cache; /* of the code seen last; NULL before the first call */
+    PyObject *dict;
+    PyObject *weakrefs;
+} GlCompiled;
+
+extern PyTypeObject GlCompiled_Type;
+extern PyTypeObject GlJump_Type;
+
+/* Runs one segment: guards, then the entry's code, or a capture. Changes the thread's region and leaves
+ * it to the caller to put back. May return a Jump. */
+PyObject *gl_compiled_segment(GlCompiled *self, GlThread *thread, PyObject *const *params,
+                              Py_ssize_t nparams, int room);
+
+/* Calls the original with its own frame let through but every frame below it looked at. */
+PyObject *gl_call_hooked_original(GlThread *thread, PyObject *function, PyObject *const *params,
+                                  PyObject *context, PyObject *settings);
+
+/* Follows jumps until a value or an error comes; takes over `result`. Changes the region as above. */
+PyObject *gl_follow_jumps(GlThread *thread, PyObject *result);
+
+/* A new reference to the Entry in what a capture or the frame handler answered, which it takes over.
+ * NULL without an error: None or NotImplemented, told apart by `*declined` (1: None, so remember). */
+GlEntry *gl_capture_answer(PyObject *answer, int *declined);
+
+PyObject *gl_compiled_getattro(PyObject *self, PyObject *name);
+int gl_compiled_setattro(PyObject *self, PyObject *name, PyObject *value);
+extern PyMethodDef gl_compiled_methods[];
+extern PyGetSetDef gl_compiled_getset[];
+
+int gl_compiled_init(PyObject *module);
+int gl_compiled_attributes_init(void);
+int gl_jump_init(PyObject *module);
+
+/* --- eval_frame.c, frame_swap.c ------------------------------------------------------------------ */
+
+/* NULL when `new` may stand in for `old` in a frame, else a sentence that says why not. */
+const char *gl_swap_objection(PyCodeObject *old, PyCodeObject *new);
+
+int gl_eval_frame_init(PyObject *module);
+int gl_frame_swap_init(void);
+
+#endif

@@ -1,0 +1,124 @@
+"""Writes to tensors: which other values of the graph they reach, and whether we may take them.
+
+Values that share storage form a family: a base and its views. Owns the rules by which a write through
+one member changes what is known of the others, and refuses what it cannot foretell; plain execution
+then does it for real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from graphlift.graph_value import CannotPropagate, GraphValue
+from graphlift.heap import Heap
+from graphlift.meta_propagation import Template, Write
+from graphlift.meta_propagation.rehearsal import extent
+from graphlift.metadata import MetaRecord, intern
+
+
+def root_of(value: GraphValue) -> GraphValue:
+    """The value whose storage `value` lives on."""
+    return value if value.base is None else value.base
+
+
+def family(value: GraphValue) -> list[GraphValue]:
+    """All values on the same storage, the base first."""
+    root = root_of(value)
+    return [root, *(root.views or ())]
+
+
+def same_storage(a: GraphValue, b: GraphValue) -> bool:
+    """Whether two values share storage, in the graph or (as inputs) in the program."""
+    first, second = root_of(a), root_of(b)
+    if first is second:
+        return True
+    if first.real is None or second.real is None:
+        return False
+    return bool(first.real.untyped_storage()._cdata == second.real.untyped_storage()._cdata)
+
+
+def check_write(
+    template: Template, tensors: Sequence[GraphValue], inputs: Iterable[GraphValue], grad: bool
+) -> None:
+    """See whether a call that writes can become part of the graph.
+
+    Args:
+        tensors: its distinct tensor arguments.
+        inputs: the graph's inputs.
+        grad: whether grad mode is on.
+
+    Raises:
+        CannotPropagate: when its effect on other values, or whether it fails, cannot be foretold.
+    """
+    for write in template.writes:
+        target = tensors[write.arg]
+        _check_overlap(target, tensors)
+        if write.data and grad:
+            _check_autograd(write, target, tensors, inputs)
+
+
+def _check_overlap(target: GraphValue, tensors: Sequence[GraphValue]) -> None:
+    for other in tensors:
+        if other is target or not same_storage(other, target):
+            continue
+        if other.meta is not target.meta and not _apart(other.meta, target.meta):
+            raise CannotPropagate("an operation writes to memory that another of its arguments reads")
+
+
+def _apart(a: MetaRecord, b: MetaRecord) -> bool:
+    """Whether the memory of two tensors on one storage is surely distinct."""
+    low, high = (a, b) if a.storage_offset <= b.storage_offset else (b, a)
+    return extent(low) <= high.storage_offset
+
+
+def _check_autograd(
+    write: Write, target: GraphValue, tensors: Sequence[GraphValue], inputs: Iterable[GraphValue]
+) -> None:
+    root = root_of(target)
+    if target is not root and any(value.meta.requires_grad for value in tensors):
+        if root.meta.requires_grad and root.meta.is_leaf:
+            raise CannotPropagate("a write to a view of a leaf that requires grad")
+        if target.piece:
+            raise CannotPropagate("a write to a view that autograd protects")
+    if write.record.requires_grad == target.meta.requires_grad:
+        return
+    if root.real is not None:
+        if root.real._base is not None:
+            raise CannotPropagate("a write makes a tensor require grad that is a view of another")
+        if any(other is not root and same_storage(other, root) for other in inputs):
+            raise CannotPropagate("a write makes a tensor require grad that shares memory with another")
+    if any(member.piece for member in family(target)):
+        raise CannotPropagate("a write makes views require grad that autograd protects")
+
+
+def apply_write(heap: Heap, write: Write, target: GraphValue) -> None:
+    """Bring what is known of the written value and its family up to date."""
+    before = target.meta
+    if write.record is not before:
+        heap.set_slot(target, "meta", write.record)
+    if write.data and write.record.requires_grad and not before.requires_grad:
+        for member in family(target):
+            meta = member.meta
+            if not meta.requires_grad and _can_require_grad(meta):
+                heap.set_slot(member, "meta", _requiring(meta))
+
+
+def _can_require_grad(meta: MetaRecord) -> bool:
+    return meta.dtype.is_floating_point or meta.dtype.is_complex
+
+
+def _requiring(meta: MetaRecord) -> MetaRecord:
+    fields: list[Any] = list(meta.fields())
+    fields[8], fields[9] = True, False
+    return intern(tuple(fields))
+
+
+def protected(target: Any, grad: bool) -> bool:
+    """Whether autograd would refuse later writes to a view made by this call."""
+    return not grad or target in _DETACHING
+
+
+_DETACHING = frozenset({"detach", torch.detach, torch.Tensor.detach})

@@ -1,0 +1,132 @@
+"""A finished graph: what the backend gets, in whichever form it asks for.
+
+Everything is made when first asked for: the plain function, the FX graph, names, fake tensors, text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from torch.fx import GraphModule
+
+from graphlift.graph_value import GraphValue, SymValue
+from graphlift.output_graph.forward import make_forward
+from graphlift.output_graph.fx_bulk import build
+from graphlift.output_graph.lazy_meta import Fakes, LazyMeta
+from graphlift.output_graph.lazy_module import lazy_module
+from graphlift.output_graph.naming import Names, input_name, target_name
+from graphlift.output_graph.readable import Printer
+from graphlift.output_graph.record import Operation
+from graphlift.sources import Source
+
+
+class CapturedGraph:
+    """The graph of one segment.
+
+    Attributes:
+        inputs: its inputs, in the order in which it takes them.
+        operations: its operations, in order.
+        outputs: the values of the tuple that it gives.
+        fakes: fake tensors that stand for its values.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[GraphValue | SymValue],
+        operations: Sequence[Operation],
+        outputs: tuple[GraphValue | SymValue, ...],
+        fakes: Fakes | None = None,
+    ) -> None:
+        self.inputs: Final = tuple(inputs)
+        self.operations: Final = tuple(operations)
+        self.outputs: Final = outputs
+        self.fakes: Final = fakes or Fakes()
+
+    @property
+    def input_sources(self) -> tuple[Source | None, ...]:
+        """Where each input comes from."""
+        return tuple(value.source for value in self.inputs)
+
+    @property
+    def node_count(self) -> int:
+        """How many operations there are (inputs and output not counted)."""
+        return len(self.operations)
+
+    @property
+    def may_raise(self) -> bool:
+        """Whether running it can fail by the values of tensors."""
+        return any(operation.raises for operation in self.operations)
+
+    @property
+    def writes_inputs(self) -> bool:
+        """Whether an operation that is kept for its effect reads an input or a view of one."""
+        return any(operation.keep and _touches_input(operation) for operation in self.operations)
+
+    def op_counts(self) -> dict[str, int]:
+        """How often each operation occurs, by name."""
+        return dict(Counter(target_name(operation.target) for operation in self.operations))
+
+    def example_inputs(self, *, fake: bool = False) -> list[Any]:
+        """The inputs of the capture: the real tensors and numbers, or what stands for them."""
+        if fake:
+            return [self.fakes.of(value) for value in self.inputs]
+        return [_real(value) for value in self.inputs]
+
+    @cached_property
+    def forward(self) -> Callable[..., tuple[Any, ...]]:
+        """A plain function of the flat inputs that gives a tuple of the outputs."""
+        return make_forward(self.inputs, self.operations, self.outputs)
+
+    @cached_property
+    def _names(self) -> tuple[Names, list[str], list[str]]:
+        names = Names()
+        inputs = [names.take(input_name(value.source, n)) for n, value in enumerate(self.inputs)]
+        calls = []
+        for operation in self.operations:
+            value = operation.value
+            # A write gives a value that was named before; only its first operation takes the hint.
+            hint = value.name if value is not None and value.index >= 0 else None
+            calls.append(names.take(hint or target_name(operation.target)))
+        return names, inputs, calls
+
+    @cached_property
+    def graph_module(self) -> GraphModule:
+        """The graph as an FX module that takes the flat inputs."""
+        names, inputs, calls = self._names
+        fakes = self.fakes
+        graph = build(
+            list(zip(self.inputs, inputs, strict=True)),
+            list(zip(self.operations, calls, strict=True)),
+            self.outputs,
+            names,
+            lambda value, where: LazyMeta(fakes, _lone(value), where),
+        )
+        return lazy_module(graph, self.forward, "CapturedGraph")
+
+    def readable(self) -> str:
+        """The graph as text: names, metadata, and the user's lines."""
+        _, inputs, calls = self._names
+        printer = Printer(dict(zip(self.inputs, inputs, strict=True)))
+        lines = [printer.head(list(self.inputs))]
+        lines += printer.lines(list(zip(self.operations, calls, strict=True)))
+        lines.append(f"    return {printer.atom(self.outputs)}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"CapturedGraph({len(self.inputs)} inputs, {self.node_count} operations)"
+
+
+def _lone(value: Any) -> Any:
+    return value if type(value) is GraphValue or type(value) is SymValue else None
+
+
+def _real(value: GraphValue | SymValue) -> Any:
+    return value.real if type(value) is GraphValue else value.sym.node.hint  # type: ignore[union-attr]
+
+
+def _touches_input(operation: Operation) -> bool:
+    from_inputs = (value for value in operation.args if type(value) is GraphValue)
+    return any((value.base or value).real is not None for value in from_inputs)

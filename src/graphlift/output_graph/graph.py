@@ -1,0 +1,289 @@
+"""The tensor part of a capture: inputs, operations, and what is known of their values.
+
+`OutputGraph.call` is the one door for tensor operations. It asks `meta_propagation` what a call gives,
+writes it down, and hands back values that trackers hold. Everything it changes can be taken back: the
+record by `rollback`, slots of values and global state through the heap.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import torch
+
+from graphlift.graph_value import (
+    CannotPropagate,
+    GraphContainer,
+    GraphValue,
+    StructResult,
+    SymValue,
+)
+from graphlift.heap import Heap
+from graphlift.meta_propagation import Const, Items, Propagator, Same, Template
+from graphlift.meta_propagation.state import COUNTERS, SETTERS, change
+from graphlift.metadata import PLAIN_CLASSES, MetaRecord, record_of
+from graphlift.output_graph.aliasing import apply_write, check_write, protected, root_of
+from graphlift.output_graph.captured import CapturedGraph
+from graphlift.output_graph.record import Operation, operands
+from graphlift.sources import Source
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+class OutputGraph:
+    """The graph of one capture.
+
+    Args:
+        heap: where changes to values and global state are logged for a roll-back.
+    """
+
+    def __init__(self, heap: Heap) -> None:
+        self.heap: Final = heap
+        self.operations: list[Operation] = []
+        self.inputs: list[GraphValue | SymValue] = []
+        self._by_id: dict[int, GraphValue] = {}
+        self._propagator: Final = Propagator()
+
+    # --- inputs ------------------------------------------------------------------------------
+
+    def add_tensor_input(self, tensor: torch.Tensor, source: Source | None) -> GraphValue:
+        """The graph input that is this tensor; the same value for the same tensor.
+
+        It becomes a placeholder only if an operation or an output uses it.
+
+        Raises:
+            CannotPropagate: for tensor classes and layouts that graphs do not take.
+        """
+        known = self._by_id.get(id(tensor))
+        if known is not None:
+            return known
+        if type(tensor) not in PLAIN_CLASSES:
+            raise CannotPropagate(f"a tensor of class {type(tensor).__name__}")
+        if tensor.layout is not torch.strided:
+            raise CannotPropagate(f"a tensor of layout {tensor.layout}")
+        value = GraphValue(record_of(tensor))
+        value.real = tensor
+        value.source = source
+        self._by_id[id(tensor)] = value
+        self.inputs.append(value)
+        return value
+
+    def input_of(self, tensor: torch.Tensor) -> GraphValue | None:
+        """The input that is this tensor, if there is one."""
+        return self._by_id.get(id(tensor))
+
+    # --- calls -------------------------------------------------------------------------------
+
+    def call(
+        self,
+        target: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any] = _NOTHING,
+        *,
+        method: bool = False,
+        where: Any = None,
+    ) -> Any:
+        """Make a call part of the graph.
+
+        Args:
+            target: a function, or with `method` the name of a method of the first argument.
+            args, kwargs: values of the graph and constants, in tuples, lists, dicts and slices. The
+                containers must not be changed afterwards.
+            where: the place in the user's program.
+
+        Returns:
+            `GraphValue`, `SymValue`, a constant, or a tuple, list or `StructResult` of these.
+
+        Raises:
+            MetaError, CannotPropagate, DataDependent: see there; the graph is unchanged then.
+        """
+        found, tensors = self._propagator.find(target, method, args, kwargs)
+        operations = self.operations
+        if isinstance(found, MetaRecord):
+            value = GraphValue(found, len(operations))
+            operations.append(Operation(target, method, args, kwargs, value, where, False, False))
+            return value
+        call = Operation(target, method, args, kwargs, None, where, False, False)
+        return self._take(found, tuple(tensors), call)
+
+    def set_state(self, function: Any, args: tuple[Any, ...], where: Any = None) -> None:
+        """Change global state of torch (grad mode, autocast, ...), in the graph and in this process.
+
+        Args:
+            function: one of the setters in `meta_propagation.state`.
+            args: its arguments; constants.
+        """
+        if function not in SETTERS and function not in COUNTERS:
+            raise CannotPropagate(f"{function.__name__} changes state in an unknown way")
+        undo, undo_args = change(function, args)
+        self.heap.on_undo(self._change_back, undo, undo_args)
+        self._propagator.refresh()
+        self.operations.append(Operation(function, False, args, _NOTHING, None, where, True, False))
+
+    def _change_back(self, function: Any, args: tuple[Any, ...]) -> None:
+        function(*args)
+        self._propagator.refresh()
+
+    def _take(self, template: Template, tensors: Sequence[GraphValue], call: Operation) -> Any:
+        grad = self._propagator.state.grad
+        if template.writes:
+            inputs = (value for value in self.inputs if type(value) is GraphValue)
+            check_write(template, tensors, inputs, grad)
+        if template.pure and _is_constant(template.output):
+            return _constant(template.output)
+        made = _Results(self, tensors, protected(call.target, grad))
+        mutable = call._replace(keep=not template.pure, raises=template.raises)
+        result = made.record(template.output, mutable)
+        for write in template.writes:
+            apply_write(self.heap, write, tensors[write.arg])
+        return result
+
+    # --- length ------------------------------------------------------------------------------
+
+    def mark(self) -> tuple[int, int]:
+        """The present length, for `rollback`."""
+        return len(self.operations), len(self.inputs)
+
+    def rollback(self, mark: tuple[int, int]) -> None:
+        """Forget operations and inputs added since `mark` (the heap is rolled back by its owner)."""
+        length, inputs = mark
+        for operation in self.operations[length:]:
+            _forget_view(operation.value)
+        del self.operations[length:]
+        for value in self.inputs[inputs:]:
+            if type(value) is GraphValue:
+                del self._by_id[id(value.real)]
+        del self.inputs[inputs:]
+
+    # --- names and facts ---------------------------------------------------------------------
+
+    def name_hint(self, value: Any, name: str) -> None:
+        """The user's program stores `value` under `name`; the first such name becomes the node's."""
+        if value.name is None and value.index >= 0:
+            value.name = name
+
+    @property
+    def may_raise(self) -> bool:
+        """Whether an operation so far can fail by the values of its arguments."""
+        return any(operation.raises for operation in self.operations)
+
+    @property
+    def grad_enabled(self) -> bool:
+        """Grad mode at this point of the captured program."""
+        return self._propagator.state.grad
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def finish(self, outputs: Sequence[GraphValue | SymValue]) -> CapturedGraph:
+        """The graph that computes `outputs` and does what the operations do besides.
+
+        Operations that nobody needs are left out, and so are inputs; the others keep their order.
+        """
+        live = _live(self.operations, outputs)
+        return CapturedGraph(_used_inputs(live, outputs), live, tuple(outputs))
+
+
+class _Results:
+    """Makes the values of one call and records it."""
+
+    def __init__(self, graph: OutputGraph, tensors: Sequence[GraphValue], shielded: bool) -> None:
+        self._graph = graph
+        self._tensors = tensors
+        self._shielded = shielded
+        self._fresh: list[GraphValue] = []
+
+    def record(self, output: Any, call: Operation) -> Any:
+        """Record the call, and the taking apart of its result."""
+        operations = self._graph.operations
+        if type(output) is Items:
+            container = GraphContainer(len(operations))
+            operations.append(call._replace(value=container))
+            return self._items(output, container)
+        value = self._single(output)
+        operations.append(call._replace(value=value if type(value) is GraphValue else None))
+        return value
+
+    def _items(self, form: Items, container: GraphContainer) -> Any:
+        items = tuple(self._item(x, container, i) for i, x in enumerate(form.items))
+        if form.cls is tuple:
+            return items
+        return list(items) if form.cls is list else StructResult(form.cls, items)
+
+    def _item(self, form: Any, container: GraphContainer, index: int) -> Any:
+        if type(form) is Const or type(form) is Same:
+            return self._single(form)
+        call = Operation(operator.getitem, False, (container, index), _NOTHING, None, None, False, False)
+        return self.record(form, call)
+
+    def _single(self, form: Any) -> Any:
+        kind = type(form)
+        if kind is Const:
+            return form.value
+        if kind is Same:
+            return self._tensors[form.arg] if form.arg >= 0 else self._fresh[-1 - form.arg]
+        index = len(self._graph.operations)
+        if kind is MetaRecord:
+            value = GraphValue(form, index)
+            self._fresh.append(value)
+            return value
+        value = GraphValue(form.record, index)
+        of = self._tensors[form.arg] if form.arg >= 0 else self._fresh[-1 - form.arg]
+        value.piece = form.piece or self._shielded or of.piece
+        _join(value, root_of(of))
+        return value
+
+
+def _join(value: GraphValue, root: GraphValue) -> None:
+    value.base = root
+    if root.views is None:
+        root.views = []
+    root.views.append(value)
+
+
+def _forget_view(value: Any) -> None:
+    if type(value) is GraphValue and value.base is not None:
+        views = value.base.views
+        if views is not None and value in views:
+            views.remove(value)
+
+
+def _is_constant(output: Any) -> bool:
+    if type(output) is Items:
+        return all(_is_constant(x) for x in output.items)
+    return type(output) is Const
+
+
+def _constant(output: Any) -> Any:
+    if type(output) is Const:
+        return output.value
+    items = tuple(_constant(x) for x in output.items)
+    if output.cls is tuple or output.cls is list:
+        return output.cls(items)
+    return StructResult(output.cls, items)
+
+
+def _live(operations: Sequence[Operation], outputs: Sequence[Any]) -> list[Operation]:
+    """The operations that an output or an effect needs, in order."""
+    needed = set(outputs)
+    kept = []
+    for operation in reversed(operations):
+        if operation.keep or operation.value in needed:
+            kept.append(operation)
+            needed.update(operands(operation))
+    kept.reverse()
+    return kept
+
+
+def _used_inputs(operations: Sequence[Operation], outputs: Sequence[Any]) -> list[Any]:
+    """Inputs in the order of their first use."""
+    used: dict[Any, None] = {}
+    for operation in operations:
+        for value in operands(operation):
+            if value.index < 0:
+                used[value] = None
+    for value in outputs:
+        if value.index < 0:
+            used[value] = None
+    return list(used)

@@ -1,0 +1,273 @@
+"""Tensors: a tracker over the graph's value; everything asked of it is a node or read off its metadata.
+
+Owns the slots of tensors (operators, items, iteration, attributes) and the rule by which existing tensors
+become inputs of the graph. Metadata questions are in `tensor_attributes.py`, methods in `tensor_methods.py`.
+Mirrors `torch.Tensor` (torch/_tensor.py and its C base).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final
+
+import torch
+
+from graphlift.graph_value import GraphValue
+from graphlift.metadata import PLAIN_CLASSES
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import Source
+from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
+from graphlift.variables.builder import wraps, wraps_if
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.graph_calls import as_graph_argument, graph_argument, record, result_of
+from graphlift.variables.slots import attributes
+from graphlift.variables.symbolic import SymNodeVariable
+from graphlift.variables.tensor_attributes import ATTRIBUTES, size_of
+from graphlift.variables.tensor_fields import lookup_field, store_field
+from graphlift.variables.tensor_methods import call_tensor_method, has_method
+
+#: Guard kind of a tensor; payload: its `MetaRecord`.
+TENSOR: Final = "tensor"
+
+_BINARY: Final[dict[str, Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "@": operator.matmul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+# Tensors have no ``@=``: Python falls back to ``@``.
+_INPLACE: Final[dict[str, Any]] = {
+    "+": operator.iadd,
+    "-": operator.isub,
+    "*": operator.imul,
+    "/": operator.itruediv,
+    "//": operator.ifloordiv,
+    "%": operator.imod,
+    "**": operator.ipow,
+    "&": operator.iand,
+    "|": operator.ior,
+    "^": operator.ixor,
+    "<<": operator.ilshift,
+    ">>": operator.irshift,
+}
+_UNARY: Final[dict[str, Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+_COMPARE: Final[dict[str, Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+_NUMBERS: Final = frozenset({int, float, bool, complex})
+
+
+class TensorVariable(VariableTracker):
+    """A tensor of the graph; one tracker per tensor (``value.var``).
+
+    Attributes:
+        value: what the graph knows it by.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: GraphValue, source: Source | None = None) -> None:
+        self.source = source
+        self.value: Final = value
+        value.var = self
+
+    def python_type(self, tx: Tx) -> type:
+        cls: type = self.value.meta.type
+        return cls
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        # Tensors hash by identity, which is the identity of the graph's value.
+        return self.value
+
+    def truth(self, tx: Tx) -> VariableTracker | bool:
+        shape = self.value.meta.shape
+        if all(type(size) is int for size in shape) and self.value.meta.numel() != 1:
+            try:
+                bool(torch.zeros(min(self.value.meta.numel(), 2)))
+            except RuntimeError as error:
+                tx.raise_real(error)
+        return self
+
+    # --- operators -------------------------------------------------------------------------
+
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        operand = _operand(tx, other)
+        if operand is None:
+            return NOT_IMPLEMENTED
+        return record(tx, _BINARY[op], (self.value, operand))
+
+    def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        operand = _operand(tx, other)
+        if operand is None:
+            return NOT_IMPLEMENTED
+        return record(tx, _BINARY[op], (operand, self.value))
+
+    def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        function = _INPLACE.get(op)
+        operand = _operand(tx, other)
+        if function is None or operand is None:
+            return NOT_IMPLEMENTED
+        return record(tx, function, (self.value, operand))
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        operand = _operand(tx, other)
+        if operand is None:
+            return NOT_IMPLEMENTED
+        return record(tx, _COMPARE[op], (self.value, operand))
+
+    def unary(self, tx: Tx, op: str) -> VariableTracker:
+        return record(tx, _UNARY[op], (self.value,))
+
+    # --- items -----------------------------------------------------------------------------
+
+    def length(self, tx: Tx) -> VariableTracker:
+        if not self.value.meta.shape:
+            tx.raise_(TypeError, "len() of a 0-d tensor")
+        size = size_of(tx, self.value, 0)
+        assert isinstance(size, VariableTracker)
+        return size
+
+    def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        return record(tx, operator.getitem, (self.value, as_graph_argument(tx, key)))
+
+    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
+        record(tx, operator.setitem, (self.value, as_graph_argument(tx, key), as_graph_argument(tx, value)))
+
+    def delitem(self, tx: Tx, key: VariableTracker) -> None:
+        tx.fail(Reason.UNSUPPORTED_OPERATION, "deleting items of a tensor")
+
+    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
+        tx.fail(Reason.DATA_DEPENDENT_VALUE, "whether a tensor contains a value")
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        items = tx.make.iterator(self.unpack(tx))
+        assert isinstance(items, VariableTracker)
+        return items
+
+    def unpack(self, tx: Tx) -> list[VariableTracker]:
+        shape = self.value.meta.shape
+        if not shape:
+            tx.raise_(TypeError, "iteration over a 0-d tensor")
+        if type(shape[0]) is not int:
+            tx.fail(Reason.UNSUPPORTED_OPERATION, "iteration over a dimension of symbolic size")
+        if shape[0] == 0:
+            return []
+        items = record(tx, "unbind", (self.value, 0), method=True).unpack(tx)
+        assert items is not None
+        return items
+
+    # --- attributes ------------------------------------------------------------------------
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        attribute = ATTRIBUTES.get(name)
+        if attribute is not None:
+            var = attribute(tx, self.value)
+        else:
+            var = self._other_attribute(tx, name)
+        assert isinstance(var, VariableTracker)
+        return var
+
+    def _other_attribute(self, tx: Tx, name: str) -> Var:
+        field = lookup_field(tx, self.value, name)
+        if field is not None:
+            return field
+        if has_method(name):
+            return tx.make.builtin_method(name, self)
+        if name == "__class__":
+            return tx.make.from_value(self.python_type(tx), None)
+        if hasattr(self.python_type(tx), name):
+            tx.fail(Reason.UNSUPPORTED_OPERATION, f"attribute {name!r} of a tensor")
+        return attributes.raise_no_attribute(tx, self.python_type(tx), name)
+
+    def setattr_(self, tx: Tx, name: str, value: VariableTracker) -> None:
+        store_field(tx, self.value, name, value)
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        if name == "__len__":
+            return self.length(tx)
+        if name == "__iter__":
+            return self.iter_(tx)
+        if name == "__contains__":
+            tx.fail(Reason.DATA_DEPENDENT_VALUE, "whether a tensor contains a value")
+        var = call_tensor_method(tx, self.value, name, args, kwargs)
+        assert isinstance(var, VariableTracker)
+        return var
+
+    def invoke(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        if has_method(name) and lookup_field(tx, self.value, name) is None:
+            return self.call_method(tx, name, args, kwargs)
+        return super().invoke(tx, name, args, kwargs)
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.load_graph_output(self.value)
+
+    def __repr__(self) -> str:
+        return "TensorVariable()"
+
+
+def _operand(tx: Tx, other: VariableTracker) -> Any:
+    """The graph's form of the other operand; None where a tensor's own method gives NotImplemented."""
+    cls = type(other)
+    if cls is TensorVariable:
+        return other.value  # type: ignore[attr-defined]
+    if cls is ConstantVariable:
+        value = other.as_constant()
+        return value if type(value) in _NUMBERS else None
+    if cls is SymNodeVariable:
+        return as_graph_argument(tx, other)
+    if hasattr(other.python_type(tx), "__array_priority__"):
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor and an object of {other.python_type(tx).__name__}")
+    return None
+
+
+@graph_argument(TensorVariable)
+def _argument(tx: Tx, var: TensorVariable) -> GraphValue:
+    return var.value
+
+
+@result_of(GraphValue)
+def _result(tx: Tx, value: GraphValue) -> Var:
+    known: Var | None = value.var
+    return TensorVariable(value) if known is None else known
+
+
+# --- inputs ----------------------------------------------------------------------------------------
+
+
+@wraps(*PLAIN_CLASSES)
+def wrap_tensor(tx: Tx, value: torch.Tensor, source: Source | None) -> Var:
+    """The rule for tensors without a class of the user's: an input of the graph, guarded by its metadata."""
+    if source is None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, "a tensor that cannot be found again at the next call")
+    if value.layout is not torch.strided:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor of layout {value.layout}")
+    made: GraphValue = tx.graph.add_tensor_input(value, source)
+    tx.guard(TENSOR, source, made.meta)
+    return TensorVariable(made, source)
+
+
+@wraps_if(lambda value: isinstance(value, torch.Tensor), 10)
+def wrap_subclass(tx: Tx, value: torch.Tensor, source: Source | None) -> Var:
+    """The rule for all other tensors: their methods are the user's (or a mode's), so no node is certain."""
+    tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor of class {type(value).__qualname__}")

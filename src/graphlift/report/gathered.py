@@ -1,0 +1,99 @@
+"""Everything that one call captured, gathered from events; knows nothing of how it is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphlift import events
+from graphlift.records import Break, as_break
+from graphlift.report.text import place
+
+#: The events that an explanation is made from.
+KINDS: tuple[type[events.Event], ...] = (
+    events.CaptureFinished,
+    events.EntryAdded,
+    events.GraphBroken,
+    events.GraphFinished,
+    events.InternalFailure,
+)
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The graphs, breaks, guards and times of one call.
+
+    Attributes:
+        function: what was explained, with its file and line.
+        captured: the graphs with their nodes, in the order in which they were finished.
+        break_reasons: where the graph was cut, and why.
+        guards: what the captures assumed, a line each.
+        times: seconds by phase, all captures together.
+        captures: one line for each frame looked at.
+        failures: graphlift's own errors.
+    """
+
+    function: str
+    captured: list[events.Graph] = field(default_factory=list)
+    break_reasons: list[Break] = field(default_factory=list)
+    guards: list[str] = field(default_factory=list)
+    times: dict[str, float] = field(default_factory=dict)
+    captures: list[str] = field(default_factory=list)
+    failures: list[BaseException] = field(default_factory=list)
+
+    @property
+    def graphs(self) -> list[Any]:
+        """The graphs as `torch.fx.GraphModule`s."""
+        return [graph.graph_module for graph in self.captured]
+
+    @property
+    def graph_count(self) -> int:
+        """How many graphs were captured."""
+        return len(self.captured)
+
+    @property
+    def graph_break_count(self) -> int:
+        """How often a graph was cut."""
+        return len(self.break_reasons)
+
+    @property
+    def ops_per_graph(self) -> list[Mapping[str, int]]:
+        """For each graph, how often each operation occurs."""
+        return [graph.op_counts() for graph in self.captured]
+
+    @property
+    def op_count(self) -> int:
+        """Operations in all graphs together."""
+        return sum(graph.node_count for graph in self.captured)
+
+    @property
+    def op_totals(self) -> Counter[str]:
+        """How often each operation occurs in all graphs together, most frequent first."""
+        totals: Counter[str] = Counter()
+        for counts in self.ops_per_graph:
+            totals.update(counts)
+        return Counter(dict(totals.most_common()))
+
+    @property
+    def total_seconds(self) -> float:
+        """Time of all phases."""
+        return sum(self.times.values())
+
+    def note(self, event: Any) -> None:
+        """Take an event in."""
+        match event:
+            case events.GraphFinished():
+                self.captured.append(event.graph)
+            case events.GraphBroken():
+                self.break_reasons.append(as_break(event))
+            case events.EntryAdded():
+                self.guards.extend(event.lines())
+            case events.InternalFailure():
+                self.failures.append(event.error)
+            case events.CaptureFinished():
+                for phase, seconds in event.seconds.items():
+                    self.times[phase] = self.times.get(phase, 0.0) + seconds
+                line = f"{place(event.code)}: {event.outcome}, {event.instructions} instructions"
+                self.captures.append(line)

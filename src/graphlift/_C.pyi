@@ -1,7 +1,7 @@
 """The C core, as the rest of graphlift sees it."""
 
 from collections.abc import Callable, Sequence
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, NotImplementedType
 from typing import Any, final
 
 # --- eval_frame.c ------------------------------------------------------------------------------
@@ -9,19 +9,27 @@ from typing import Any, final
 def set_frame_callback(
     callback: Callable[[CodeType, FunctionType, dict[str, Any]], CodeType | None] | None,
 ) -> Callable[[CodeType, FunctionType, dict[str, Any]], CodeType | None] | None:
-    """Set the calling thread's Python frame evaluator (None: remove it); returns the former one."""
+    """Set the calling thread's Python frame evaluator (None: remove it); returns the former one.
+
+    Asked about every function frame that starts on this thread, except generators', with the arguments
+    by name. Code that it returns runs in the frame's place and must keep its argument layout and free
+    variables (else ValueError in the frame's caller).
+    """
 
 def set_frame_handler(
-    handler: Callable[[object, FunctionType, tuple[Any, ...]], Entry | None] | None,
+    handler: Callable[[object, FunctionType, tuple[Any, ...]], Entry | NotImplementedType | None] | None,
 ) -> None:
-    """Set what is asked about a hooked frame that has no cache entry.
+    """Set what is asked about a hooked frame that no cache entry fits (process-wide).
 
-    Called as ``handler(context, function, params)`` with the hook off; `context` is the one of the
-    compiled call in which the frame runs. None leaves the frame to CPython and marks the code.
+    Called as ``handler(context, function, params)`` with the hook off and compiled functions running
+    plainly; `context` is the one of the compiled call in which the frame runs. It answers with an Entry
+    (which it has added to the cache itself, if it is to be kept), with None, which leaves the frame to
+    CPython and sets `Cache.skip`, or with NotImplemented, which leaves it this once. What it raises is
+    raised in the frame's caller.
     """
 
 def hook_depth() -> int:
-    """How many times the hook is installed in this interpreter now."""
+    """How many reasons there are now to have the hook installed: hooked threads, frame callbacks."""
 
 def hook_installed() -> bool:
     """Whether CPython's evaluator pointer is ours at this moment."""
@@ -29,10 +37,23 @@ def hook_installed() -> bool:
 def mark_skip(code: CodeType, skip: bool = True) -> None:
     """Tell the hook to pass this code object through without asking."""
 
+# --- regions.c ----------------------------------------------------------------------------------
+
 def plain_call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call with the hook off and compiled functions running plainly on this thread."""
 
-# --- code_cache.c ------------------------------------------------------------------------------
+def call_hooked(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call with the hook on, under the context and settings of the compiled call that runs.
+
+    For emitted code, around what may reach further frames worth capturing. Outside a compiled call, and
+    where compiled functions run plainly, it is a plain call. A Python function whose calls led to no
+    capture and hit no entry four times in a row is called without the hook for the next 1, 2, 4, … calls.
+    """
+
+def forget_quiet_counts(code: CodeType) -> None:
+    """Let `call_hooked` look at every call of this code object again."""
+
+# --- entry.c, code_cache.c ------------------------------------------------------------------------------
 
 @final
 class Entry:
@@ -41,8 +62,10 @@ class Entry:
     `function` takes the flat parameters of the code (``*args`` and ``**kwargs`` as one tuple and one
     dict each), behind a leading binding argument when `guards` has outputs. None means: run the
     original, hook on (a frame that could not be captured under these guards).
-    `swap_code` is the same for a hooked frame: the parameters keep the original's layout and the
-    binding is the first local after them.
+    `swap_code` is the same for a hooked frame: the parameters keep the original's layout, free variables
+    stay, and the binding is the first local after them, which must not be a cell. Where it is None, or
+    cannot be put in the frame, `function` is called in the frame's place.
+    An entry that is not valid is passed over, and taken out of its cache before the next capture.
     """
 
     def __init__(
@@ -53,31 +76,46 @@ class Entry:
         owner: object = None,
         data: object = None,
     ) -> None: ...
-    guards: GuardProgram
-    function: FunctionType | None
-    swap_code: CodeType | None
+    @property
+    def guards(self) -> GuardProgram: ...
+    @property
+    def function(self) -> FunctionType | None: ...
+    @property
+    def swap_code(self) -> CodeType | None: ...
     owner: object
     data: object
     hits: int
-    valid: bool
+    @property
+    def valid(self) -> bool: ...
     def invalidate(self) -> None: ...
 
 @final
 class Cache:
-    """The entries of one code object under one group of capture settings; newest hit first."""
+    """The entries of one code object under one group of capture settings.
 
-    entries: tuple[Entry, ...]
+    `skip` says that nothing more is captured here: calls that no entry fits run the original, hook on.
+    """
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Newest hit first. A snapshot: changes give a new tuple while somebody holds this one."""
+    @property
+    def settings(self) -> object: ...
     skip: bool
-    def add(self, entry: Entry) -> None: ...
-    def remove(self, entry: Entry) -> None: ...
-    def clear(self) -> None: ...
+    def add(self, entry: Entry) -> None:
+        """Put an entry in front (also one that is there already)."""
+    def remove(self, entry: Entry) -> None:
+        """Take an entry out if it is there, and all that are not valid any more."""
+    def clear(self) -> None:
+        """Forget all entries and the skip mark."""
 
 def cache_of(code: CodeType, settings: object) -> Cache:
     """The cache of `code` under `settings` (compared by identity); made when first asked for."""
 
-def drop_caches(code: CodeType) -> None: ...
+def drop_caches(code: CodeType) -> None:
+    """Forget every cache of `code`; compiled functions look theirs up anew at their next call."""
 
-# --- compiled_function.c -----------------------------------------------------------------------
+# --- compiled_function.c, jump.c ---------------------------------------------------------------
 
 @final
 class CompiledFunction:
@@ -86,15 +124,22 @@ class CompiledFunction:
     Arguments:
         function: the Python function it stands for.
         settings: capture settings, compared by identity; choose the cache.
-        capture: ``capture(compiled, params) -> Entry | None``, called when no entry's guards hold.
+        capture: ``capture(compiled, params)``, called when no entry's guards hold, with the hook off and
+            compiled functions running plainly. Answers with an Entry (which it has added to the cache
+            itself, if it is to be kept), with None (run the original, hook on) or with NotImplemented
+            (run the original plainly, this once).
         context: handed to the frame handler for frames that run inside.
+
+    Attributes set on it stay its own, except `__code__`, `__defaults__` and `__kwdefaults__`, which are
+    the function's; what it lacks is read from the function. It runs its original plainly during a capture
+    or `plain_call` on its thread, when bypassed, and while the thread is traced (`sys.settrace`).
     """
 
     def __init__(
         self,
         function: FunctionType,
         settings: object,
-        capture: Callable[[CompiledFunction, tuple[Any, ...]], Entry | None],
+        capture: Callable[[CompiledFunction, tuple[Any, ...]], Entry | NotImplementedType | None],
         context: object = None,
     ) -> None: ...
     @property
@@ -105,11 +150,16 @@ class CompiledFunction:
 
 @final
 class Jump:
-    """What a segment returns to go on with the next one: the callable and its live values."""
+    """What a segment returns to go on with the next one: the callable and its live values.
 
-    def __init__(self, target: CompiledFunction, values: tuple[Any, ...]) -> None: ...
-    target: CompiledFunction
-    values: tuple[Any, ...]
+    The values are the flat parameters of the target's code, one each. Positional arguments only.
+    """
+
+    def __init__(self, target: CompiledFunction, values: tuple[Any, ...], /) -> None: ...
+    @property
+    def target(self) -> CompiledFunction: ...
+    @property
+    def values(self) -> tuple[Any, ...]: ...
 
 def set_bypass(bypass: bool) -> bool:
     """Make every compiled function run its original (process-wide); returns the former setting."""

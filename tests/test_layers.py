@@ -22,11 +22,11 @@ CSRC = ROOT / "csrc"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("reasons", "errors", "config", "events", "records"),
     ("_C", "eval_frame", "bytecode", "interop", "polyfills", "rules", "backends"),
-    ("sources", "heap", "protocol"),
+    ("metadata", "graph_value", "sources", "heap", "protocol"),
     ("guards",),
     ("codegen",),
     ("variables",),
-    ("metadata", "graph_value", "side_effects", "shape_rules", "meta_propagation", "output_graph"),
+    ("side_effects", "shape_rules", "meta_propagation", "output_graph"),
     ("interpreter",),
     ("convert_frame",),
     ("compiled",),
@@ -53,7 +53,7 @@ INSIDE: dict[str, tuple[str, ...]] = {
         "listing",
     ),
     "guards": ("guard", "kinds", "compile", "explain"),
-    "codegen": ("pycodegen", "load_source", "resume"),
+    "codegen": ("load_source", "pycodegen", "resume"),
     "interpreter": (
         "frame_state",
         "dispatch",

@@ -1,0 +1,89 @@
+"""The two engines that are measured side by side, behind one face."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import graphlift
+
+Function = Callable[..., Any]
+
+
+def as_it_is(graph_module: Any, example_inputs: Sequence[Any]) -> Function:
+    """The backend that does nothing: what is left is the engine's own cost."""
+    forward: Function = graph_module.forward
+    return forward
+
+
+def canned(graph_module: Any, example_inputs: Sequence[Any]) -> Function:
+    """Runs the graph once and returns those results ever after: a warm call is the engine's cost alone."""
+    forward, results = graph_module.forward, None
+
+    def product(*args: Any) -> Any:
+        nonlocal results
+        if results is None:
+            results = forward(*args)
+        return results
+
+    return product
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A compiler with ``torch.compile``'s face.
+
+    Attributes:
+        name: how tables call it.
+        compile: the compiler.
+        reset: forget everything captured.
+    """
+
+    name: str
+    compile: Function
+    reset: Callable[[], None]
+
+
+GRAPHLIFT = Engine("graphlift", graphlift.compile, graphlift.reset)
+STOCK = Engine("torch.compile", torch.compile, torch.compiler.reset)
+BOTH = (GRAPHLIFT, STOCK)
+
+
+def warm_up() -> None:
+    """Let both import what they import at their first capture, so that nobody is charged for it."""
+    for engine in BOTH:
+        engine.reset()
+        engine.compile(lambda x: x + 1, backend=as_it_is)(torch.ones(1))
+        engine.reset()
+
+
+def first_call_seconds(engine: Engine, fn: Function, args: Sequence[Any]) -> float:
+    """Time of the first call of a newly compiled `fn`, with nothing remembered."""
+    engine.reset()
+    compiled = engine.compile(fn, backend=as_it_is)
+    gc.collect()
+    start = time.perf_counter()
+    compiled(*args)
+    return time.perf_counter() - start
+
+
+def seconds_per_call(fn: Function, args: Sequence[Any], budget: float = 0.05) -> float:
+    """Time of one warm call: median over rounds of as many calls as fit."""
+    fn(*args)
+    start = time.perf_counter()
+    fn(*args)
+    once = max(time.perf_counter() - start, 1e-7)
+    number = max(1, int(budget / 5 / once))
+    rounds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(number):
+            fn(*args)
+        rounds.append((time.perf_counter() - start) / number)
+    return statistics.median(rounds)

@@ -44,6 +44,11 @@ class Header:
     cellvars: tuple[str, ...] = ()
     freevars: tuple[str, ...] = ()
 
+    @property
+    def first_position(self) -> Position:
+        """The line at which the function begins; CPython gives it to a function's prologue."""
+        return self.firstlineno, self.firstlineno, 0, 0
+
     @classmethod
     def of(cls, code: CodeType) -> Header:
         """The header of an existing code object; vary it with `dataclasses.replace`."""
@@ -145,7 +150,7 @@ class _Assembly:
     def __init__(self, items: Iterable[Item], pools: Pools) -> None:
         self.numbers: list[int] = []
         self.args: list[int] = []
-        self.positions: list[Position] = []
+        self.positions: list[Position | None] = []
         self.jumps: list[tuple[int, Label, int]] = []
         self.places: dict[Label, int] = {}
         self.begins: list[TryBegin | None] = []
@@ -244,15 +249,14 @@ class _Assembly:
                     yield Region(offsets[start], offsets[at], offsets[guard.target], guard.depth, guard.lasti)
             start = at
 
-    def spans(self, offsets: Sequence[int]) -> Iterable[tuple[int, Position]]:
-        """Code units by position, neighbours of one position together."""
-        units, position = 0, self.positions[0]
+    def spans(self, offsets: Sequence[int], first: Position) -> Iterable[tuple[int, Position]]:
+        """Code units by position, neighbours of one position together; `first` where there is none."""
+        start, position = 0, self.positions[0]
         for at, here in enumerate(self.positions):
             if here != position:
-                yield units, position
-                units, position = 0, here
-            units += offsets[at + 1] - offsets[at] >> 1
-        yield units, position
+                yield offsets[at] - start >> 1, position or first
+                start, position = offsets[at], here
+        yield offsets[-1] - start >> 1, position or first
 
 
 def _extra(arg: int) -> int:
@@ -302,7 +306,7 @@ def assemble(items: Sequence[Item], header: Header, pools: Pools | None = None) 
         header.name,
         header.qualname,
         header.firstlineno,
-        line_table.assemble(assembly.spans(offsets), header.firstlineno),
+        line_table.assemble(assembly.spans(offsets, header.first_position), header.firstlineno),
         exception_table.assemble(assembly.regions(offsets)),
         header.freevars,
         header.cellvars,

@@ -11,7 +11,8 @@ from typing import Any
 #: (line, end line, column, end column) in the user's source, as `code.co_positions` gives them.
 Position = tuple[int | None, int | None, int | None, int | None]
 
-#: The position of code that belongs to no line.
+#: The position of code that belongs to no line. Such code must neither raise nor call: many tools cannot
+#: bear a traceback entry without a line.
 NOWHERE: Position = (None, None, None, None)
 
 
@@ -28,11 +29,17 @@ class Label:
 
 
 class Instruction:
-    """One instruction: opcode name, resolved operand (see `operands`), position in the source."""
+    """One instruction.
+
+    Attributes:
+        op: the opcode's name.
+        operand: resolved, see `operands`.
+        position: in the source; None means the line at which the function begins.
+    """
 
     __slots__ = ("op", "operand", "position")
 
-    def __init__(self, op: str, operand: Any = None, position: Position = NOWHERE) -> None:
+    def __init__(self, op: str, operand: Any = None, position: Position | None = None) -> None:
         self.op = op
         self.operand = operand
         self.position = position

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from graphlift.bytecode.instruction import NOWHERE, Instruction, Item, Label, Position, TryBegin, TryEnd
+from graphlift.bytecode.instruction import Instruction, Item, Label, Position, TryBegin, TryEnd
 from graphlift.bytecode.operands import FUNCTION_PARTS
 
 _UNARY = {"-": "UNARY_NEGATIVE", "~": "UNARY_INVERT"}
@@ -27,12 +27,12 @@ class Verbs(ABC):
 
     Attributes:
         items: what was emitted so far.
-        position: given to each instruction emitted from now on.
+        position: given to each instruction emitted from now on; None is the function's first line.
     """
 
     def __init__(self) -> None:
         self.items: list[Item] = []
-        self.position: Position = NOWHERE
+        self.position: Position | None = None
         self._placed: set[Label] = set()
 
     # --- the list itself -----------------------------------------------------------------------
@@ -47,7 +47,7 @@ class Verbs(ABC):
         self.items.append(label)
 
     @contextmanager
-    def at(self, position: Position) -> Iterator[None]:
+    def at(self, position: Position | None) -> Iterator[None]:
         """Give `position` to what is emitted inside."""
         before, self.position = self.position, position
         try:
@@ -56,12 +56,19 @@ class Verbs(ABC):
             self.position = before
 
     @contextmanager
-    def protected(self, handler: Label, lasti: bool = False) -> Iterator[None]:
+    def protected(self, handler: Label, lasti: bool = False) -> Iterator[TryBegin]:
         """Let exceptions of what is emitted inside go on at `handler`, at the depth of this point."""
         begin = TryBegin(handler, lasti)
         self.items.append(begin)
-        yield
+        yield begin
         self.items.append(TryEnd(begin))
+
+    @contextmanager
+    def outside(self, begin: TryBegin) -> Iterator[None]:
+        """Suspend the innermost range for what is emitted inside, as when a handler leaves for good."""
+        self.items.append(TryEnd(begin))
+        yield
+        self.items.append(begin)
 
     def last(self) -> Instruction | None:
         """The instruction just emitted, if nothing can jump between it and the next one."""
@@ -375,12 +382,22 @@ class Verbs(ABC):
         self.emit("RERAISE", lasti_depth)
 
     def push_exc_info(self) -> None:
-        """exception -> the exception handled before, exception; it is now the one being handled"""
+        """exception -> the exception handled before, exception; it is now the one being handled
+
+        Every way out of a handler must `pop_except`, also the ways that exceptions take; see `handler_end`.
+        """
         self.emit("PUSH_EXC_INFO")
 
     def pop_except(self) -> None:
         """the exception handled before -> ; it is again the one being handled"""
         self.emit("POP_EXCEPT")
+
+    def handler_end(self, cleanup: Label) -> None:
+        """Place the label to which a handler's own range (with offset) leads: undo `push_exc_info`, go on."""
+        self.place(cleanup)
+        self.copy(3)
+        self.pop_except()
+        self.reraise(1)
 
     def check_exc_match(self) -> None:
         """exception, class -> exception, whether it matches"""

@@ -26,6 +26,10 @@ class Var(ABC):
 
     source: Source | None
 
+    def realize(self, tx: Tx) -> Any:
+        """The tracker of the value's own kind, a `variables.base.VariableTracker`."""
+        raise NotImplementedError
+
 
 class Codegen(ABC):
     """Emits the code that makes values real after the graph ran. All verbs leave one value on the stack
@@ -48,8 +52,24 @@ class Codegen(ABC):
         """Load a process-wide object (a function of graphlift, torch or the standard library, a type)."""
 
     @abstractmethod
+    def load_graph_output(self, value: object) -> None:
+        """Load a `GraphValue` or `SymValue` that the graph computes; it becomes an output."""
+
+    @abstractmethod
     def load_attr(self, name: str) -> None:
         """Replace the top of the stack by its attribute."""
+
+    @abstractmethod
+    def set_attr(self, owner: Var, name: str, value: Var) -> None:
+        """``owner.name = value``; leaves nothing on the stack."""
+
+    @abstractmethod
+    def set_item(self, owner: Var, key: Var, value: Var) -> None:
+        """``owner[key] = value``; leaves nothing on the stack."""
+
+    @abstractmethod
+    def run(self, function: object, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None) -> None:
+        """As `call`, but the result is dropped; leaves nothing on the stack."""
 
     @abstractmethod
     def call(self, function: object, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None) -> None:
@@ -141,6 +161,10 @@ class Make(ABC):
     @abstractmethod
     def iterator(self, items: Sequence[Var]) -> Var:
         """An iterator over trackers that are known already."""
+
+    @abstractmethod
+    def sequence_iterator(self, sequence: Var) -> Var:
+        """What ``iter()`` gives for an object that has ``__getitem__`` only."""
 
     @abstractmethod
     def generator(self, frame: Any) -> Var:

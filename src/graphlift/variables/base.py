@@ -13,8 +13,9 @@ Conventions for every tracker:
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, final
 
+from graphlift.errors import Unsupported
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 
@@ -59,6 +60,9 @@ class VariableTracker(Var):
     """
 
     __slots__ = ()
+
+    #: Whether the value can hold no other object of the program (so it is never part of a cycle).
+    leaf: ClassVar[bool] = False
 
     def __init__(self, source: Source | None = None) -> None:
         self.source = source
@@ -228,7 +232,7 @@ class VariableTracker(Var):
 
     def reconstruct(self, codegen: Codegen) -> None:
         """Emit code that builds the value (used only where there is no source to load it from)."""
-        raise ValueError(f"{self!r} cannot be rebuilt")
+        raise Unsupported(Reason.UNSUPPORTED_VALUE, f"{self!r} would have to be built at run time")
 
     # --- refusing --------------------------------------------------------------------------
 

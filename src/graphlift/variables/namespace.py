@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from graphlift.heap import Handle
+from graphlift.heap import Handle, Table
 from graphlift.protocol import Tx, Var
 from graphlift.sources import KeySource, Source
 
@@ -37,9 +37,11 @@ def lookup(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource
         return None
     real: dict[Any, Any] = handle.real
     if key in real:
-        assert handle.source is not None
-        value = tx.make.lazy(real[key], handle.source.child(kind, key))
-        handle.table[key] = (tx.make.constant(key), value)
+        if handle.source is None:  # a namespace of graphlift's own: nobody changes it
+            value = tx.make.from_value(real[key], None)
+        else:
+            value = tx.make.lazy(real[key], handle.source.child(kind, key))
+        _note_read(handle, handle.table, key, (tx.make.constant(key), value))
         return value
     if handle.source is not None:
         tx.guard(ABSENT, handle.source, key)
@@ -47,6 +49,13 @@ def lookup(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource
         handle.absent = set()
     handle.absent.add(key)
     return None
+
+
+def _note_read(handle: Handle, table: Table, key: Hashable, entry: tuple[Var, Var]) -> None:
+    """Keep what was read; it is no write, also when the dictionary was written to before."""
+    table[key] = entry
+    if handle.first_table is not None:
+        handle.first_table[key] = entry
 
 
 def has(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource) -> bool:
@@ -75,6 +84,7 @@ def complete(tx: Tx, handle: Handle, kind: type[Source] = KeySource) -> None:
         if entry is None:
             assert handle.source is not None
             entry = (tx.make.constant(key), tx.make.lazy(real[key], handle.source.child(kind, key)))
+            _note_read(handle, table, key, entry)
         table[key] = entry
     for key, entry in handle.table.items():
         table.setdefault(key, entry)

@@ -1,0 +1,1 @@
+"""From trackers to bytecode: what runs when the guards of an entry hold."""

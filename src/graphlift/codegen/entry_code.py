@@ -1,0 +1,114 @@
+"""The code objects of an entry: the graph call in front of the body, in two layouts.
+
+Called by the C core, the binding comes as a hidden first argument and the parameters as plain positional
+ones; swapped into a hooked frame, the parameters keep the original's layout and the binding is the first
+local behind them (csrc/eval_frame.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from inspect import CO_NEWLOCALS, CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS
+from types import CodeType
+
+from graphlift.bytecode.emit import Emitter, Header, assemble
+from graphlift.bytecode.instruction import Item, Position
+from graphlift.codegen.load_source import BINDING
+from graphlift.codegen.pycodegen import GRAPH_OUT, PyCodegen
+from graphlift.sources import ParamSource, Source
+
+
+def parameters(code: CodeType) -> tuple[str, ...]:
+    """Names of a code object's parameters, ``*args`` and ``**kwargs`` included, in the order of slots."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+    return code.co_varnames[:count]
+
+
+class EntryCode:
+    """Body and graph call of one entry, ready to be assembled.
+
+    Arguments:
+        code: the user's code.
+        body: what was emitted for results and side effects.
+        product: global name of the backend's product, or None when there is no graph to call.
+        inputs: where the graph's inputs come from, in order.
+        position: the user's place that the graph call is shown at.
+
+    Attributes:
+        bound: the sources that the binding must hold, in order.
+    """
+
+    def __init__(
+        self,
+        code: CodeType,
+        body: PyCodegen,
+        product: str | None,
+        inputs: Sequence[Source],
+        position: Position,
+    ) -> None:
+        self._code = code
+        self._body = body
+        emitter = Emitter()
+        emitter.position = position
+        bound = list(body.slots.sources())
+        if product is not None:
+            emitter.prepare_call()
+            emitter.load_global(product)
+            emitter.callable_ready()
+            if all(type(source) is ParamSource for source in inputs):
+                for source in inputs:
+                    emitter.load_fast(source.name())
+                emitter.call(len(inputs))
+            else:
+                self._load_bound(emitter, len(bound))
+                emitter.call_ex()
+                bound += inputs
+            if body.outputs:
+                emitter.store_fast(GRAPH_OUT)
+            else:
+                emitter.pop()
+        self._call = emitter.items
+        self.bound: tuple[Source, ...] = tuple(bound)
+
+    @staticmethod
+    def _load_bound(emitter: Emitter, start: int) -> None:
+        """Push the part of the binding that holds the graph's inputs."""
+        emitter.load_fast(BINDING)
+        if start:
+            emitter.load_const(start)
+            emitter.load_const(None)
+            emitter.build_slice(2)
+            emitter.subscr()
+
+    def _items(self, free: Sequence[str] = ()) -> list[Item]:
+        start = Emitter()
+        start.prologue(free=free)
+        return [*start.items, *self._call, *self._body.emitter.items]
+
+    def as_function(self) -> CodeType:
+        """The layout for a call from C: binding first, every parameter positional, no free variables."""
+        names = parameters(self._code)
+        if self.bound:
+            names = (BINDING, *names)
+        header = replace(
+            Header.of(self._code),
+            flags=CO_OPTIMIZED | CO_NEWLOCALS,
+            argcount=len(names),
+            posonlyargcount=0,
+            kwonlyargcount=0,
+            varnames=names,
+            cellvars=(),
+            freevars=(),
+        )
+        return assemble(self._items(), header)
+
+    def as_swap(self) -> CodeType:
+        """The layout for a hooked frame: the original's parameters, then the binding."""
+        header = replace(
+            Header.of(self._code),
+            varnames=(*parameters(self._code), BINDING),
+            cellvars=(),
+        )
+        return assemble(self._items(self._code.co_freevars), header)

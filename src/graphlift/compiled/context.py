@@ -1,0 +1,162 @@
+"""On whose behalf frames are captured: owner, limits, records, and what became dynamic.
+
+A context belongs to one compiled object. The C core asks it for an entry when no guard holds, for the
+object's own frames and for frames that run inside (`capture_call`, `handle_frame`).
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from types import CodeType, FunctionType
+from typing import Any
+
+from graphlift import _C, config, events
+from graphlift.compiled import stance
+from graphlift.compiled.settings import Settings
+from graphlift.convert_frame import Conversion, recompile_reasons
+from graphlift.dynamic import DynamicPolicy, Seen
+from graphlift.errors import GraphliftError
+from graphlift.records import CaptureLog, CaptureRecord
+from graphlift.rules import is_root_candidate
+
+
+class Owner:
+    """A token that entries carry; it holds nothing of the user's and says whether its object lives."""
+
+    __slots__ = ("__weakref__", "alive")
+
+    def __init__(self) -> None:
+        self.alive = True
+
+
+class RecompileError(GraphliftError):
+    """A capture would have been needed under the stance ``"fail_on_recompile"``."""
+
+
+#: Code objects that have caches, for `reset`.
+_touched: weakref.WeakSet[CodeType] = weakref.WeakSet()
+_seen: weakref.WeakKeyDictionary[CodeType, Seen] = weakref.WeakKeyDictionary()
+
+
+class Context:
+    """One compiled object's captures.
+
+    Attributes:
+        settings: how its frames are captured.
+        owner: the token in its entries.
+        log: records of its captures.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.owner = Owner()
+        self.log = CaptureLog()
+        self._lock = threading.Lock()
+        self._given_up: weakref.WeakSet[CodeType] = weakref.WeakSet()
+        self._policies: weakref.WeakKeyDictionary[CodeType, DynamicPolicy] = weakref.WeakKeyDictionary()
+
+    def capture_call(self, compiled: _C.CompiledFunction, params: tuple[Any, ...]) -> _C.Entry | None:
+        """What the C core asks when no entry of a compiled function holds."""
+        return self.entry_for(compiled.__wrapped__, params)
+
+    def entry_for(self, function: FunctionType, params: tuple[Any, ...]) -> _C.Entry | None:
+        """A new entry for a call, already published; None: CPython runs it.
+
+        Only one thread at a time captures for one object; another that comes meanwhile runs plainly.
+        """
+        code = function.__code__
+        if code in self._given_up or not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._capture(function, code, params)
+        finally:
+            self._lock.release()
+
+    def _capture(self, function: FunctionType, code: CodeType, params: tuple[Any, ...]) -> _C.Entry | None:
+        cache = _C.cache_of(code, self.settings)
+        reasons = recompile_reasons(cache, function, params)
+        if reasons and not self._may_recompile(code, reasons):
+            return None
+        mine = sum(entry.owner is self.owner for entry in cache.entries)
+        if mine >= config.recompile_limit:
+            self._give_up(code, reasons)
+            return None
+        conversion = Conversion(function, params, self.settings, self.owner, self.log, self._policy(code))
+        entry = conversion.run(reasons)
+        if entry is not None:
+            cache.add(entry)
+            _touched.add(code)
+            trim(cache)
+        return entry
+
+    def _policy(self, code: CodeType) -> DynamicPolicy:
+        policy = self._policies.get(code)
+        if policy is None:
+            seen = _seen.setdefault(code, Seen())
+            policy = self._policies[code] = DynamicPolicy(self.settings.dynamic, config.automatic_dynamic, seen)
+        return policy
+
+    def _may_recompile(self, code: CodeType, reasons: list[str]) -> bool:
+        if stance.present() == "eager_on_recompile":
+            return False
+        if stance.present() == "fail_on_recompile":
+            listed = "\n  ".join(reasons)
+            raise RecompileError(f"{code.co_qualname} would have to be captured again:\n  {listed}")
+        return True
+
+    def _give_up(self, code: CodeType, reasons: list[str]) -> None:
+        self._given_up.add(code)
+        why = f"{code.co_qualname} was captured {config.recompile_limit} times (config.recompile_limit)"
+        events.emit(events.GaveUp(0, code, why, reasons, self.log))
+
+    def retire(self) -> None:
+        """The compiled object is gone: its entries stay only while they are among the last few."""
+        self.owner.alive = False
+
+    def forget(self) -> None:
+        """Forget what was given up and what was seen to change."""
+        self._given_up.clear()
+        self._policies.clear()
+
+
+def trim(cache: _C.Cache) -> None:
+    """Keep, of the entries whose owner is gone, only the most recently used."""
+    orphans = [entry for entry in cache.entries if isinstance(entry.owner, Owner) and not entry.owner.alive]
+    for entry in orphans[config.cache_keep :]:
+        cache.remove(entry)
+
+
+def handle_frame(context: object, function: FunctionType, params: tuple[Any, ...]) -> _C.Entry | None:
+    """What the C core asks about a frame that runs inside a compiled call and has no entry."""
+    if not isinstance(context, Context) or not is_root_candidate(function.__code__):
+        return None
+    return context.entry_for(function, params)
+
+
+_C.set_frame_handler(handle_frame)
+_C.set_bypass(config.disable)
+
+_contexts: weakref.WeakSet[Context] = weakref.WeakSet()
+
+
+def new_context(settings: Settings) -> Context:
+    """A context for one compiled object."""
+    context = Context(settings)
+    _contexts.add(context)
+    return context
+
+
+def reset() -> None:
+    """Forget every capture of the process; what is running runs on."""
+    for code in list(_touched):
+        _C.drop_caches(code)
+    _touched.clear()
+    _seen.clear()
+    for context in list(_contexts):
+        context.forget()
+
+
+def records_of(context: Context) -> list[CaptureRecord]:
+    """One record a capture, oldest first."""
+    return list(context.log.records)

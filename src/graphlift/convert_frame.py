@@ -1,0 +1,205 @@
+"""One frame from the door to the cache: may it be captured, translate it, compile, emit, publish.
+
+The gatekeeper between the C core and the translator. An error of graphlift's own ends here: the frame runs
+plainly, and the error is logged once, unless the settings ask for it.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType, FunctionType
+from typing import Any
+
+from graphlift import _C, config, events
+from graphlift.backends import compile_graph
+from graphlift.codegen.entry_code import EntryCode
+from graphlift.errors import GraphliftError, ObservedException, SkipFrame, Unsupported
+from graphlift.guards.compile import CompiledGuards, compile_guards
+from graphlift.guards.explain import failed_guard
+from graphlift.guards.guard import Guard
+from graphlift.interpreter.capture import Assumption
+from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
+from graphlift.output_graph import CapturedGraph
+from graphlift.sources import Source
+
+_product_numbers = itertools.count()
+_gc_holds = itertools.count()
+
+
+class Published:
+    """What an entry keeps: its guards for explanation, and the global name of its product.
+
+    The name is taken out of the user's module when the entry dies.
+
+    Attributes:
+        guards: the compiled guards.
+        graph_nodes: operations in the graph, 0 for a frame that runs plainly.
+    """
+
+    def __init__(self, guards: CompiledGuards, name: str | None, namespace: dict[str, Any]) -> None:
+        self.guards = guards
+        self._name = name
+        self._namespace = namespace
+
+    def __del__(self) -> None:
+        if self._name is not None:
+            self._namespace.pop(self._name, None)
+
+
+@contextmanager
+def _quiet_machine() -> Iterator[None]:
+    """No garbage collection, no nested capture and a deep enough stack while a capture runs."""
+    collecting = config.pause_gc and gc.isenabled()
+    limit = sys.getrecursionlimit()
+    _C.enter_capture()
+    if collecting:
+        gc.disable()
+    sys.setrecursionlimit(max(limit, 20_000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+        if collecting:
+            gc.enable()
+        _C.leave_capture()
+
+
+def recompile_reasons(cache: _C.Cache, function: FunctionType, params: tuple[Any, ...]) -> list[str]:
+    """For each entry of a cache the sentence that tells which guard failed, newest first."""
+    sentences = []
+    for entry in cache.entries:
+        published = entry.data
+        if isinstance(published, Published):
+            failure = failed_guard(published.guards, function, params)
+            if failure is not None:
+                sentences.append(failure[1])
+    return sentences
+
+
+class Conversion:
+    """The capture of one frame.
+
+    Arguments:
+        function: whose frame it is.
+        params: its parameters' values, in the order of slots.
+        settings: the capture settings.
+        owner: the compiled object on whose behalf it happens.
+        log: the owner's list of records, or None.
+        policy: decides what becomes dynamic, or None.
+    """
+
+    def __init__(
+        self,
+        function: FunctionType,
+        params: tuple[Any, ...],
+        settings: Any,
+        owner: object,
+        log: Any = None,
+        policy: Any = None,
+    ) -> None:
+        self.function = function
+        self.code = function.__code__
+        self.params = params
+        self.settings = settings
+        self.owner = owner
+        self.log = log
+        self.policy = policy
+        self.id = events.new_capture_id()
+        self.seconds: dict[str, float] = {}
+
+    def run(self, recompiling: Sequence[str] = ()) -> _C.Entry | None:
+        """Capture the frame; None when CPython is to run it and it was not even looked at.
+
+        Raises:
+            Unsupported: under ``fullgraph=True``, where the graph would be cut.
+        """
+        events.emit(events.CaptureStarted(self.id, self.code, self.log))
+        if recompiling:
+            events.emit(events.Recompiling(self.id, self.code, recompiling))
+        outcome: events.Outcome = "failed"
+        try:
+            entry = self._entry()
+            outcome = "captured" if entry is not None and entry.function is not None else "skipped"
+            return entry
+        except Unsupported:
+            outcome = "skipped"
+            raise
+        except GraphliftError:
+            raise
+        except Exception as error:
+            events.emit(events.InternalFailure(self.id, self.code, error))
+            if self.settings.fullgraph or not config.suppress_errors:
+                raise
+            return None
+        finally:
+            events.emit(events.CaptureFinished(self.id, self.code, outcome, self.seconds))
+
+    def _entry(self) -> _C.Entry | None:
+        capture = new_capture(self.settings, self.policy)
+        with _quiet_machine():
+            try:
+                with self._phase("translate"):
+                    translator = InstructionTranslator(capture, self.function, self.params)
+                    translation = translator.translate()
+            except ObservedException:
+                return self._plain_entry(capture.assumptions.rows)
+            except SkipFrame:
+                return None
+            except Unsupported as cut:
+                self._announce(cut)
+                if self.settings.fullgraph:
+                    raise
+                return self._plain_entry(capture.assumptions.rows)
+            finally:
+                capture.close()
+        return self._captured_entry(translation)
+
+    def _announce(self, cut: Unsupported) -> None:
+        events.emit(events.GraphBroken(self.id, cut.reason, cut.context, cut.stack, cut.message))
+
+    def _plain_entry(self, assumptions: list[Assumption]) -> _C.Entry:
+        guards = self._guards(assumptions, ())
+        return _C.Entry(guards.program, None, None, self.owner, Published(guards, None, {}))
+
+    def _captured_entry(self, translation: Translation) -> _C.Entry:
+        graph = translation.graph
+        name = None
+        if graph.operations:
+            events.emit(events.GraphFinished(self.id, self.code, graph))
+            name = f"__compiled_fn_{next(_product_numbers)}_{uuid.uuid4().hex}"
+            with self._phase("backend"):
+                product = compile_graph(graph, self.settings)
+        with self._phase("emit"):
+            emitted = entry_code(self.code, translation, name)
+            code = emitted.as_function()
+        with self._phase("guards"):
+            guards = self._guards(translation.assumptions, emitted.bound)
+        namespace = self.function.__globals__
+        if name is not None:
+            namespace[name] = product
+        published = Published(guards, name, namespace)
+        if events.listening(events.BytecodeMade):
+            events.emit(events.BytecodeMade(self.id, self.code, code))
+        function = FunctionType(code, namespace, self.function.__name__)
+        return _C.Entry(guards.program, function, emitted.as_swap(), self.owner, published)
+
+    def _guards(self, assumptions: list[Assumption], outputs: Sequence[Source]) -> CompiledGuards:
+        guards = [Guard(row.kind, row.source, row.payload, row.where) for row in assumptions]
+        compiled = compile_guards(guards, outputs, check=config.check_guards)
+        if events.listening(events.EntryAdded):
+            events.emit(events.EntryAdded(self.id, self.code, guards, compiled.lines))
+        return compiled
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start

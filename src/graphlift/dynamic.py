@@ -1,0 +1,73 @@
+"""Which numbers and sizes become symbolic: those seen to change from one capture to the next.
+
+One policy belongs to one compiled object. What is a parameter itself, and sizes of tensors, are shared by
+all who compile the code; numbers found inside objects are not, for another instance's differing number
+is no change. Knows nothing of graphs or symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from graphlift.sources import ParamSource, Source
+
+
+class Seen:
+    """The last value seen at each place, and the places where it changed."""
+
+    __slots__ = ("changed", "last")
+
+    def __init__(self) -> None:
+        self.last: dict[str, float] = {}
+        self.changed: set[str] = set()
+
+    def note(self, place: str, value: float) -> bool:
+        """Note a value; True when the place has ever held another one."""
+        former = self.last.setdefault(place, value)
+        if former != value or type(former) is not type(value):
+            self.last[place] = value
+            self.changed.add(place)
+        return place in self.changed
+
+
+class DynamicPolicy:
+    """Answers for one capture after the other, in the order in which inputs are met.
+
+    Arguments:
+        dynamic: the wish given to `compile`: True makes all sizes symbolic at once, False none, None
+            those that change.
+        automatic: whether change makes symbolic where `dynamic` is None.
+        shared: what the code's own parameters were seen to be, by anyone.
+    """
+
+    __slots__ = ("_automatic", "_dynamic", "_own", "_shared")
+
+    def __init__(self, dynamic: bool | None, automatic: bool, shared: Seen) -> None:
+        self._dynamic: Final = dynamic
+        self._automatic: Final = automatic
+        self._own: Final = Seen()
+        self._shared: Final = shared
+
+    def number(self, source: Source, value: float) -> bool:
+        """Whether the int or float at `source` is to be symbolic in this capture."""
+        if type(value) is bool or self._dynamic is False:
+            return False
+        seen = self._shared if type(source) is ParamSource else self._own
+        changed = seen.note(source.name(), value)
+        return changed and (self._automatic or self._dynamic is True) and value not in (0, 1)
+
+    def sizes(self, source: Source, shape: Sequence[int]) -> tuple[bool, ...]:
+        """For each dimension of the tensor at `source`, whether its size is to be symbolic.
+
+        Sizes 0 and 1 stay fixed: broadcasting gives them a meaning of their own.
+        """
+        if self._dynamic is False:
+            return (False,) * len(shape)
+        if self._dynamic is True:
+            return tuple(size > 1 for size in shape)
+        name = source.name()
+        changed = [self._shared.note(f"{name}.size({dim})", size) for dim, size in enumerate(shape)]
+        return tuple(
+            self._automatic and has_changed and size > 1 for has_changed, size in zip(changed, shape, strict=True)
+        )

@@ -1,0 +1,254 @@
+"""The stack machine: one frame run on trackers, step by step.
+
+Owns the loop and what handlers and slots ask of the translator. It must not know which frame it runs
+(`root.py` and `inline.py` do) nor how any opcode works (`handlers/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import CodeType, FunctionType
+from typing import Any, ClassVar, NoReturn
+
+from graphlift import events
+from graphlift.bytecode import versions
+from graphlift.errors import ObservedException, Unsupported
+from graphlift.heap import Handle
+from graphlift.interpreter import handlers, unwind
+from graphlift.interpreter.capture import Capture
+from graphlift.interpreter.dispatch import HANDLERS, Handler, Translator
+from graphlift.interpreter.frame_state import FrameState
+from graphlift.protocol import Var, Where
+from graphlift.reasons import Reason
+from graphlift.sources import Source
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.slots import calls, items, iteration
+
+# Importing the package is what fills `HANDLERS`.
+assert handlers is not None
+
+_FUSED: dict[tuple[Handler, ...], Handler] = {}
+
+
+def fuse(handlers: tuple[Handler, ...]) -> Handler:
+    """One handler for a fused opcode; its operand is the tuple of its parts' operands."""
+    made = _FUSED.get(handlers)
+    if made is None:
+
+        def run(tx: InstructionTranslatorBase, operands: tuple[Any, ...]) -> None:
+            for part, operand in zip(handlers, operands, strict=True):
+                part(tx, operand)
+
+        made = _FUSED[handlers] = run
+    return made
+
+
+def opcode_table(named: Mapping[str, Handler]) -> list[Handler]:
+    """The handler of each of the 256 opcode numbers of the running Python.
+
+    Raises:
+        KeyError: a real opcode has no handler.
+    """
+    missing = named["UNEXPECTED_OPCODE"]
+    table = [missing] * 256
+    for number, row in enumerate(versions.ROWS):
+        if row is not None:
+            parts = tuple(named[name] for name in row.handlers)
+            table[number] = parts[0] if len(parts) == 1 else fuse(parts)
+    return table
+
+
+class InstructionTranslatorBase(Translator):
+    """Runs one frame.
+
+    Attributes:
+        parent: the translator of the calling frame, or None.
+        depth: how many frames of the program are below this one.
+        dispatch_table: handlers by opcode number, 256 entries.
+    """
+
+    dispatch_table: ClassVar[list[Handler]] = opcode_table(HANDLERS)
+
+    null_before_callable: ClassVar[bool] = not versions.LAYOUT.null_after_callable
+    send_keeps_receiver: ClassVar[bool] = versions.LAYOUT.send_keeps_receiver
+
+    def __init__(self, capture: Capture, frame: FrameState, parent: InstructionTranslatorBase | None) -> None:
+        self.capture = capture
+        self.heap = capture.heap
+        self.make = capture.maker(self)
+        self.graph = capture.graph
+        self.reads = capture.reads
+        self.frame = frame
+        self.code = frame.code
+        self.stack = frame.stack
+        self.symbolic_locals = frame.symbolic_locals
+        self.parent = parent
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.result: Any = None
+        self.bare_function = None
+
+    # --- the loop --------------------------------------------------------------------------
+
+    def run(self) -> int:
+        """Run steps until the frame returns or yields (see `dispatch`); the value is in `result`.
+
+        Raises:
+            ObservedException: an exception of the program leaves the frame.
+            Unsupported: the program cannot be followed further; this frame is added to its stack.
+        """
+        frame = self.frame
+        steps = frame.decoded.bind(HANDLERS, fuse)
+        if events.listening(events.Step):
+            steps = self._announced(steps)
+        ip = frame.ip
+        while True:
+            try:
+                while True:
+                    handler, operand = steps[ip]
+                    frame.ip = ip = ip + 1
+                    moved = handler(self, operand)
+                    if moved is not None:
+                        if moved < 0:
+                            return moved
+                        ip = moved
+            except ObservedException as error:
+                ip = unwind.enter_handler(self, error)
+            except Unsupported as error:
+                error.stack.insert(0, (self.code, self.line()))
+                raise
+
+    def _announced(self, steps: list[tuple[Handler, Any]]) -> list[tuple[Handler, Any]]:
+        decoded = self.frame.decoded
+
+        def announce(index: int, handler: Handler) -> Handler:
+            def run(tx: InstructionTranslatorBase, operand: Any) -> int | None:
+                events.emit(events.Step(decoded.op(index), decoded.shown(index), [repr(v) for v in tx.stack]))
+                return handler(tx, operand)
+
+            return run
+
+        return [(announce(index, handler), operand) for index, (handler, operand) in enumerate(steps)]
+
+    # --- places ----------------------------------------------------------------------------
+
+    def offset(self) -> int:
+        """Byte offset of the present instruction."""
+        return self.frame.decoded.offsets[self.frame.ip - 1]
+
+    def line(self) -> int:
+        """The user's source line of the present instruction."""
+        return self.frame.decoded.line(max(self.frame.ip - 1, 0)) or self.code.co_firstlineno
+
+    def where(self) -> Where:
+        """See `protocol.Tx.where`."""
+        parent = None if self.parent is None else self.parent.where()
+        return (self.code, self.offset(), parent)
+
+    # --- what handlers ask -----------------------------------------------------------------
+
+    def code_constant(self, value: object) -> Var:
+        """The tracker of an entry of ``co_consts``."""
+        if type(value) is tuple:
+            return self.make.tuple([self.code_constant(item) for item in value])
+        if type(value) is frozenset:
+            return self.make.set([self.code_constant(item) for item in value], frozenset)
+        return ConstantVariable(value)
+
+    def call(self, function: Var, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None) -> Var:
+        """Call a tracker."""
+        return calls.call(self, function, args, kwargs or {})
+
+    def keyword_arguments(self, mapping: Var) -> dict[str, Var]:
+        """See `dispatch.Translator.keyword_arguments`."""
+        found: dict[str, Var] = {}
+        for key in iteration.unpack(self, calls.call_method(self, mapping, "keys", [], {})):
+            name = key.realize(self)
+            if not name.is_constant() or not isinstance(name.as_constant(), str):
+                self.raise_(TypeError, "keywords must be strings")
+            found[name.as_constant()] = items.getitem(self, mapping, name)
+        return found
+
+    def callable_name(self, function: Var) -> str:
+        """The name of a callable as error messages give it."""
+        return calls.callable_name(self, function)
+
+    def named(self, value: Var, name: str) -> None:
+        """The program stored `value` under `name`: a graph node without a name takes it."""
+        hint = getattr(value, "name_hint", None)
+        if hint is not None:
+            hint(self, name)
+
+    def missing(self, what: str) -> NoReturn:
+        """Break: an opcode whose work is not modelled."""
+        self.fail(Reason.MISSING_HANDLER, what)
+
+    def builtins_handle(self) -> Handle:
+        """The namespace of builtins."""
+        return self.capture.builtins()
+
+    def handled_exception(self) -> Var | None:
+        """See `dispatch.Translator.handled_exception`."""
+        return unwind.handled_exception(self)
+
+    def raise_var(self, value: Var) -> NoReturn:
+        """See `dispatch.Translator.raise_var`."""
+        unwind.raise_var(self, value)
+
+    # --- protocol.Tx -----------------------------------------------------------------------
+
+    def guard(self, kind: str, source: Source, *payload: object) -> None:
+        """See `protocol.Tx.guard`."""
+        self.capture.assumptions.add(kind, source, payload, self)
+
+    def globals_handle(self, module_globals: dict[str, object], source: Source | None) -> Handle:
+        """See `protocol.Tx.globals_handle`."""
+        handle = self.heap.known(module_globals)
+        if handle is None and source is None:
+            source = self.capture.module_source(module_globals)
+        return handle or self.heap.handle_of(module_globals, source)
+
+    def fail(self, reason: Reason, context: str = "") -> NoReturn:
+        """See `protocol.Tx.fail`."""
+        raise Unsupported(reason, context)
+
+    def raise_(self, cls: type[BaseException], *args: object) -> NoReturn:
+        """See `protocol.Tx.raise_`."""
+        trackers = [arg if isinstance(arg, Var) else self.make.constant(arg) for arg in args]
+        unwind.raise_var(self, self.make.exception(cls, trackers))
+
+    def raise_real(self, error: BaseException) -> NoReturn:
+        """See `protocol.Tx.raise_real`."""
+        self.raise_(type(error), *error.args)
+
+    def reraise(self, value: Var) -> NoReturn:
+        """Let an exception go on as it is."""
+        raise ObservedException(value)
+
+    def inline(
+        self,
+        function: Var,
+        code: CodeType,
+        bound: dict[str, Var],
+        closure: Sequence[Handle],
+        module_globals: Handle,
+    ) -> Var:
+        """See `protocol.Tx.inline`."""
+        return self.capture.inline(self, function, code, bound, closure, module_globals)
+
+    def run_host(
+        self, function: FunctionType, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None
+    ) -> Var:
+        """See `protocol.Tx.run_host`."""
+        return self.call(self.make.from_value(function, None), args, kwargs)
+
+    def suspend(self) -> FrameState:
+        """The frame as it stands now, for a generator object."""
+        return self.frame
+
+    def resume_generator(self, frame: FrameState, sent: Var | None, error: Var | None = None) -> tuple[bool, Var]:
+        """See `protocol.Tx.resume_generator`."""
+        return self.capture.resume(self, frame, sent, error)
+
+    def enter_handler(self, error: ObservedException) -> int:
+        """Unwind to the handler of the present step; raises `error` when there is none."""
+        return unwind.enter_handler(self, error)

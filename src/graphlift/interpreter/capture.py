@@ -1,0 +1,136 @@
+"""What all translators of one capture share: heap, graph, guards, objects met, and the end of it.
+
+Owns the lifetime of a capture; it must not know opcodes or how frames run.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable, Hashable
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+from graphlift.heap import Handle, Heap
+from graphlift.output_graph import OutputGraph
+from graphlift.protocol import Make, Tx, Var, Where
+from graphlift.sources import ModuleDictSource, ObjectSource, Source
+from graphlift.variables.builder import Builder
+
+class Assumption(NamedTuple):
+    """One thing that was assumed, before it becomes a guard.
+
+    Attributes:
+        kind: the guard kind's name.
+        source: what it is about.
+        payload: what must hold.
+        where: the user's place that made it matter.
+    """
+
+    kind: str
+    source: Source
+    payload: tuple[Any, ...]
+    where: Where | None
+
+
+class Assumptions:
+    """Everything that a capture assumed, each thing once, in the order it was first needed."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Hashable, ...], None] = {}
+        self.rows: list[Assumption] = []
+
+    def add(self, kind: str, source: Source, payload: tuple[Any, ...], tx: Tx) -> None:
+        """Assume `kind` of `source`, unless it was assumed already."""
+        key = (kind, source, *(id(part) if isinstance(part, (list, dict)) else _exact(part) for part in payload))
+        try:
+            if key in self._known:
+                return
+            self._known[key] = None
+        except TypeError:  # an unhashable payload: assumed again, which does no harm
+            pass
+        self.rows.append(Assumption(kind, source, payload, tx.where()))
+
+
+def _exact(part: Any) -> Hashable:
+    """A key that tells 1, 1.0 and True apart, and objects by identity."""
+    kind = type(part)
+    if kind in (int, str, bool, type(None), bytes):
+        return (kind, part)
+    if kind is tuple:
+        return tuple(map(_exact, part))
+    return (kind, id(part))
+
+
+class Capture:
+    """The shared state of one capture.
+
+    Arguments:
+        settings: the capture settings (backend, dynamic, fullgraph, …).
+        inline: ``inline(tx, function, code, bound, closure, module_globals)`` runs a called function.
+        resume: ``resume(tx, frame, sent, error)`` runs a suspended frame on.
+        dynamic_policy: decides which numbers and sizes become symbolic.
+
+    Attributes:
+        max_depth: how deep calls are followed.
+    """
+
+    max_depth = 200
+
+    def __init__(
+        self,
+        settings: Any,
+        *,
+        inline: Callable[..., Var],
+        resume: Callable[..., tuple[bool, Var]],
+        dynamic_policy: Any = None,
+    ) -> None:
+        self.settings = settings
+        self.heap = Heap()
+        self.graph = OutputGraph(self.heap)
+        self.assumptions = Assumptions()
+        self.reads: dict[tuple[int, Hashable], Any] = {}
+        self.objects: dict[int, tuple[object, Var]] = {}
+        self.inline = inline
+        self.resume = resume
+        self.dynamic_policy = dynamic_policy
+        self._at_end: list[Callable[[], None]] = []
+
+    def maker(self, tx: Tx) -> Make:
+        """The makers of trackers for one translator."""
+        return cast(Make, Builder(tx, self.objects))
+
+    def at_end(self, action: Callable[[], None]) -> None:
+        """Have `action()` called when the capture is over, whatever came of it; latest first."""
+        self._at_end.append(action)
+
+    def close(self) -> None:
+        """Run what was put off to the end."""
+        while self._at_end:
+            self._at_end.pop()()
+
+    def module_source(self, module_globals: dict[str, object]) -> Source | None:
+        """The source of a loaded module's namespace, or None for graphlift's own and unknown ones."""
+        name = module_globals.get("__name__")
+        module = sys.modules.get(name) if isinstance(name, str) else None
+        if not isinstance(module, ModuleType) or module.__dict__ is not module_globals:
+            return None
+        if module.__name__.startswith("graphlift."):
+            return None
+        return self.object_source(module.__name__).child(ModuleDictSource, "__dict__")
+
+    def builtins(self) -> Handle:
+        """The namespace of builtins."""
+        namespace = builtins.__dict__
+        known = self.heap.known(namespace)
+        if known is not None:
+            return known
+        return self.heap.handle_of(namespace, self.object_source("builtins").child(ModuleDictSource, "__dict__"))
+
+    def object_source(self, name: str) -> Source:
+        """The source of a loaded module; one object a module and capture."""
+        key = (0, ("module", name))
+        source: Source | None = self.reads.get(key)
+        if source is None:
+            source = self.reads[key] = ObjectSource(None, name)
+        return source

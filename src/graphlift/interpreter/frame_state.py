@@ -1,0 +1,83 @@
+"""What one interpreted frame consists of, and nothing of how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import CodeType
+from typing import Any
+
+from graphlift.bytecode.decode import Decoded
+from graphlift.heap import Handle
+from graphlift.protocol import Var
+from graphlift.variables.base import VariableTracker
+
+
+class NullVariable(VariableTracker):
+    """The NULL that CPython keeps on the stack beside a callable and in unbound fast locals."""
+
+    __slots__ = ()
+
+
+#: The one NULL.
+NULL = NullVariable()
+
+
+class FrameState:
+    """Stack, locals and cells of one frame; suspended and resumed as one piece for generators.
+
+    Attributes:
+        code: the code object that is interpreted.
+        decoded: its decoded form.
+        stack: the value stack, its top last.
+        symbolic_locals: fast locals by slot name; an unbound local has no entry, a cell or free variable
+            has a `CellVariable`.
+        module_globals: handle of the namespace that global names are looked up in.
+        closure: cells for the code's free variables, in order.
+        ip: index of the next step.
+        handled: the exception being handled in this frame (what ``except`` blocks see), or None.
+        keyword_names: names that a ``KW_NAMES`` left for the next call.
+    """
+
+    __slots__ = (
+        "closure",
+        "code",
+        "decoded",
+        "handled",
+        "ip",
+        "keyword_names",
+        "module_globals",
+        "stack",
+        "symbolic_locals",
+    )
+
+    def __init__(
+        self,
+        code: CodeType,
+        decoded: Decoded,
+        symbolic_locals: dict[str, Var],
+        closure: Sequence[Handle],
+        module_globals: Handle,
+    ) -> None:
+        self.code = code
+        self.decoded = decoded
+        self.stack: list[Any] = []
+        self.symbolic_locals = symbolic_locals
+        self.closure = closure
+        self.module_globals = module_globals
+        self.ip = 0
+        self.handled: Var | None = None
+        self.keyword_names: tuple[str, ...] = ()
+
+    def copy(self) -> FrameState:
+        """A snapshot: contents are shared, containers are not."""
+        other = FrameState(self.code, self.decoded, dict(self.symbolic_locals), self.closure, self.module_globals)
+        other.restore(self)
+        return other
+
+    def restore(self, snapshot: FrameState) -> None:
+        """Go back to a snapshot of the same frame."""
+        self.stack = list(snapshot.stack)
+        self.symbolic_locals = dict(snapshot.symbolic_locals)
+        self.ip = snapshot.ip
+        self.handled = snapshot.handled
+        self.keyword_names = snapshot.keyword_names

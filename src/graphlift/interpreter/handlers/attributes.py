@@ -1,0 +1,49 @@
+"""Attribute opcodes; the algorithms are in `variables/slots/attributes.py`."""
+
+from __future__ import annotations
+
+from graphlift.interpreter.dispatch import Translator, handler
+from graphlift.interpreter.frame_state import NULL
+from graphlift.variables.slots import attributes
+
+
+def push_method(tx: Translator, value: object) -> None:
+    """Push a callable with the NULL that a method look-up leaves beside a plain value."""
+    if tx.null_before_callable:
+        tx.stack += (NULL, value)
+    else:
+        tx.stack += (value, NULL)
+
+
+@handler
+def LOAD_ATTR(tx: Translator, operand: tuple[str, bool]) -> None:
+    name, is_method = operand
+    value = attributes.getattr_(tx, tx.stack.pop(), name)
+    if is_method:
+        push_method(tx, value)
+    else:
+        tx.stack.append(value)
+
+
+@handler
+def STORE_ATTR(tx: Translator, name: str) -> None:
+    owner = tx.stack.pop()
+    attributes.setattr_(tx, owner, name, tx.stack.pop())
+
+
+@handler
+def DELETE_ATTR(tx: Translator, name: str) -> None:
+    attributes.delattr_(tx, tx.stack.pop(), name)
+
+
+@handler
+def LOAD_SUPER_ATTR(tx: Translator, operand: tuple[str, bool, bool]) -> None:
+    name, is_method, _two_arguments = operand
+    instance = tx.stack.pop()
+    cls = tx.stack.pop()
+    super_object = tx.call(tx.stack.pop(), [cls, instance])
+    value = attributes.getattr_(tx, super_object, name)
+    if is_method:
+        push_method(tx, value)
+    else:
+        tx.stack.append(value)

@@ -1,0 +1,110 @@
+"""Call opcodes and the making of functions; the algorithms are in `variables/slots/calls.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphlift.interpreter.dispatch import Translator, handler
+from graphlift.interpreter.frame_state import NULL
+from graphlift.interpreter.handlers.containers import pop_n
+from graphlift.protocol import Var
+from graphlift.reasons import Reason
+from graphlift.variables.cells import CellVariable
+from graphlift.variables.slots import iteration
+
+
+def _pop_callable(tx: Translator, args: list[Var]) -> tuple[Var, list[Var]]:
+    """The callable below the arguments, and the arguments with the object of a method in front."""
+    second = tx.stack.pop()
+    first = tx.stack.pop()
+    if tx.null_before_callable:
+        if first is NULL:
+            return second, args
+        return first, [second, *args]
+    if second is NULL:
+        return first, args
+    return first, [second, *args]
+
+
+def _call(tx: Translator, count: int, names: tuple[str, ...]) -> None:
+    values = pop_n(tx, count)
+    positional = count - len(names)
+    function, args = _pop_callable(tx, values[:positional])
+    kwargs = dict(zip(names, values[positional:], strict=True)) if names else {}
+    tx.stack.append(tx.call(function, args, kwargs))
+
+
+@handler
+def KW_NAMES(tx: Translator, names: tuple[str, ...]) -> None:
+    tx.frame.keyword_names = names
+
+
+@handler
+def CALL(tx: Translator, count: int) -> None:
+    names = tx.frame.keyword_names
+    tx.frame.keyword_names = ()
+    _call(tx, count, names)
+
+
+@handler
+def CALL_KW(tx: Translator, count: int) -> None:
+    names = tx.stack.pop().as_constant()
+    _call(tx, count, names)
+
+
+@handler
+def CALL_FUNCTION_EX(tx: Translator, has_kwargs: bool) -> None:
+    keywords = tx.stack.pop() if has_kwargs else None
+    star = tx.stack.pop()
+    args = iteration.unpack(tx, star)
+    function, args = _pop_callable(tx, args)
+    kwargs = {} if keywords is None else tx.keyword_arguments(keywords)
+    tx.stack.append(tx.call(function, args, kwargs))
+
+
+@handler
+def LOAD_BUILD_CLASS(tx: Translator, operand: None) -> None:
+    tx.fail(Reason.CLASS_DEFINITION, "a class statement")
+
+
+# --- functions --------------------------------------------------------------------------------------
+
+
+def _make_function(tx: Translator, code: Any, parts: dict[str, Var]) -> Var:
+    defaults = parts.get("defaults")
+    kwdefaults = parts.get("kwdefaults")
+    closure = parts.get("closure")
+    cells = iteration.unpack(tx, closure) if closure is not None else []
+    handles = [cell.handle for cell in cells if isinstance(cell, CellVariable)]
+    return tx.make.function(
+        code,
+        tx.frame.module_globals,
+        name=code.co_name,
+        qualname=code.co_qualname,
+        defaults=iteration.unpack(tx, defaults) if defaults is not None else (),
+        kwdefaults=tx.keyword_arguments(kwdefaults) if kwdefaults is not None else None,
+        closure=handles,
+        annotations=parts.get("annotations"),
+    )
+
+
+@handler
+def MAKE_FUNCTION(tx: Translator, names: tuple[str, ...]) -> None:
+    code = tx.stack.pop().as_constant()
+    values = pop_n(tx, len(names))
+    tx.stack.append(_make_function(tx, code, dict(zip(names, values, strict=True))))
+    if not names:
+        tx.bare_function = (tx.stack[-1], code, {})
+
+
+@handler
+def SET_FUNCTION_ATTRIBUTE(tx: Translator, part: str) -> None:
+    """Follows MAKE_FUNCTION at once: the function is made anew with one part more."""
+    function = tx.stack.pop()
+    value = tx.stack.pop()
+    made, code, parts = tx.bare_function
+    assert made is function
+    parts = {**parts, part: value}
+    function = _make_function(tx, code, parts)
+    tx.bare_function = (function, code, parts)
+    tx.stack.append(function)

@@ -1,0 +1,60 @@
+"""Raising, catching and putting back of exceptions. Mirrors do_raise and friends of Python/ceval.c."""
+
+from __future__ import annotations
+
+from graphlift.errors import ObservedException
+from graphlift.interpreter.dispatch import Handler, Translator, family, handler
+from graphlift.interpreter.frame_state import NULL
+from graphlift.variables import exceptions
+
+
+@handler
+def RAISE_VARARGS(tx: Translator, count: int) -> None:
+    cause = tx.stack.pop() if count == 2 else None
+    if count == 0:
+        current = tx.handled_exception()
+        if current is None:
+            tx.raise_(RuntimeError, "No active exception to reraise")
+        raise ObservedException(current)
+    value = exceptions.instantiate(tx, tx.stack.pop())
+    if cause is not None:
+        exceptions.set_cause(tx, value, cause)
+    tx.raise_var(value)
+
+
+@handler
+def RERAISE(tx: Translator, depth: int) -> None:
+    raise ObservedException(tx.stack.pop())
+
+
+@handler
+def PUSH_EXC_INFO(tx: Translator, operand: None) -> None:
+    value = tx.stack.pop()
+    former = tx.frame.handled
+    tx.stack += (NULL if former is None else former, value)
+    tx.frame.handled = value
+
+
+@handler
+def POP_EXCEPT(tx: Translator, operand: None) -> None:
+    former = tx.stack.pop()
+    tx.frame.handled = None if former is NULL else former
+
+
+@handler
+def CHECK_EXC_MATCH(tx: Translator, operand: None) -> None:
+    pattern = tx.stack.pop()
+    tx.stack.append(tx.make.constant(exceptions.matches(tx, tx.stack[-1], pattern)))
+
+
+@handler
+def LOAD_ASSERTION_ERROR(tx: Translator, operand: None) -> None:
+    tx.stack.append(tx.make.from_value(AssertionError, None))
+
+
+@family("CHECK_EG_MATCH", "PREP_RERAISE_STAR")
+def _group(name: str) -> Handler:
+    def run(tx: Translator, operand: object) -> None:
+        tx.missing(f"{name} (except*)")
+
+    return run

@@ -1,0 +1,107 @@
+"""Frames of called Python functions, and suspended frames of generators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
+from types import CodeType
+from typing import Any
+
+from graphlift.bytecode.decode import decode
+from graphlift.errors import ObservedException
+from graphlift.heap import Handle
+from graphlift.interpreter.base import InstructionTranslatorBase
+from graphlift.interpreter.dispatch import YIELDED
+from graphlift.interpreter.frame_state import FrameState
+from graphlift.protocol import Var
+from graphlift.reasons import Reason
+from graphlift.variables import generators
+
+
+class InliningInstructionTranslator(InstructionTranslatorBase):
+    """The frame of a function called by captured code; its value goes on the caller's stack."""
+
+
+def inline(
+    tx: InstructionTranslatorBase,
+    function: Var,
+    code: CodeType,
+    bound: dict[str, Var],
+    closure: Sequence[Handle],
+    module_globals: Handle,
+) -> Var:
+    """See `protocol.Tx.inline`."""
+    if code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR):
+        tx.fail(Reason.GENERATOR, f"a call of the coroutine function {code.co_qualname}")
+    if tx.depth >= tx.capture.max_depth:
+        tx.fail(Reason.RECURSION, f"{code.co_qualname} is {tx.depth} calls deep")
+    frame = FrameState(code, decode(code), bound, closure, module_globals)
+    callee = InliningInstructionTranslator(tx.capture, frame, tx)
+    callee.run()
+    result: Var = callee.result
+    return result
+
+
+def resume(
+    tx: InstructionTranslatorBase, frame: FrameState, sent: Var | None, error: Var | None = None
+) -> tuple[bool, Var]:
+    """See `protocol.Tx.resume_generator`."""
+    before = frame.copy()
+    tx.heap.on_undo(frame.restore, before)
+    callee = InliningInstructionTranslator(tx.capture, frame, tx)
+    if error is not None:
+        if not _throw(callee, error):
+            return True, callee.result
+    else:
+        frame.stack.append(tx.make.constant(None) if sent is None else sent)
+    word = callee.run()
+    return word == YIELDED, callee.result
+
+
+def _throw(callee: InstructionTranslatorBase, error: Var) -> bool:
+    """Throw into a suspended frame; False when a sub-iterator took it and yielded (into `result`).
+
+    Mirrors _gen_throw of Objects/genobject.c.
+    """
+    frame = callee.frame
+    receiver = _yield_from(frame)
+    if receiver is not None and isinstance(receiver, generators.GeneratorVariable):
+        return _delegate(callee, receiver, error)
+    _raise_at(callee, error)
+    return True
+
+
+def _delegate(callee: InstructionTranslatorBase, receiver: Any, error: Var) -> bool:
+    frame = callee.frame
+    try:
+        done, value = generators.throw(callee, receiver, error)
+    except ObservedException as failed:
+        _raise_at(callee, failed.value)
+        return True
+    if not done:
+        callee.result = value
+        return False
+    # The receiver is finished: go on where its SEND jumps to.
+    send = frame.ip - 1
+    while frame.decoded.op(send) != "SEND":
+        send -= 1
+    if not callee.send_keeps_receiver:
+        frame.stack.pop()
+    frame.stack.append(value)
+    frame.ip = frame.decoded.operands[send]
+    return True
+
+
+def _raise_at(callee: InstructionTranslatorBase, error: Var) -> None:
+    """Make the frame go on at the handler of its present instruction, or raise through it."""
+    from_here = ObservedException(error)
+    callee.frame.ip = callee.enter_handler(from_here)
+
+
+def _yield_from(frame: FrameState) -> Any | None:
+    """What a frame suspended in ``yield from`` delegates to, or None."""
+    decoded = frame.decoded
+    ip = frame.ip
+    if ip < len(decoded) and decoded.op(ip) == "RESUME" and decoded.args[ip] & 3 >= 2 and frame.stack:
+        return frame.stack[-1]
+    return None

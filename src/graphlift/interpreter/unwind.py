@@ -1,0 +1,50 @@
+"""Where an exception goes: the frame's exception table, and the chain of handled exceptions.
+
+Mirrors the unwinding at ``exception_unwind`` of Python/ceval.c, and the setting of ``__context__`` in
+Python/errors.c.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from graphlift.errors import ObservedException
+from graphlift.protocol import Tx, Var
+from graphlift.variables import exceptions
+
+
+def handled_exception(tx: Any) -> Var | None:
+    """The exception being handled at this point of the program (``sys.exception()``), or None."""
+    while tx is not None:
+        if tx.frame.handled is not None:
+            handled: Var = tx.frame.handled
+            return handled
+        tx = tx.parent
+    return None
+
+
+def raise_var(tx: Tx, value: Var) -> NoReturn:
+    """Raise an exception instance; what is being handled becomes its ``__context__``."""
+    handled = handled_exception(tx)
+    if handled is not None and handled is not value:
+        exceptions.set_context(tx, value, handled)
+    raise ObservedException(value)
+
+
+def enter_handler(tx: Any, error: ObservedException) -> int:
+    """Unwind the stack to the handler that protects the present step; gives the handler's step.
+
+    Raises `error` again when the frame does not handle it.
+    """
+    frame = tx.frame
+    index = frame.ip - 1
+    region = frame.decoded.region(index)
+    if region is None:
+        raise error
+    stack = tx.stack
+    del stack[region.depth :]
+    if region.lasti:
+        stack.append(tx.make.constant(index))
+    stack.append(error.value)
+    target: int = region.target
+    return target

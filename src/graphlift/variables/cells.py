@@ -1,0 +1,63 @@
+"""Closure cells: a handle's `value` is what the cell holds, None when it is empty.
+
+`handle.complete` tells whether the contents of a cell that existed before the capture were read yet.
+Mirrors Objects/cellobject.c.
+"""
+
+from __future__ import annotations
+
+from types import CellType
+from typing import Final
+
+from graphlift.heap import Handle
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.sources import CellContentsSource
+from graphlift.variables.base import VariableTracker
+
+
+def load(tx: Tx, cell: Handle, name: str) -> Var | None:
+    """What the cell holds, or None when it is empty; `name` is the variable's name."""
+    if not cell.complete:
+        try:
+            contents = cell.real.cell_contents
+        except ValueError:
+            if cell.source is not None:
+                tx.guard("cell_empty", cell.source)
+        else:
+            if cell.source is None:
+                cell.value = tx.make.from_value(contents, None)
+            else:
+                cell.value = tx.make.lazy(contents, cell.source.child(CellContentsSource, name))
+        cell.complete = True
+    value: Var | None = cell.value
+    return value
+
+
+def store(tx: Tx, cell: Handle, value: Var | None) -> None:
+    """Put `value` into the cell; None empties it."""
+    if not cell.complete:
+        tx.heap.set_slot(cell, "complete", True)
+    tx.heap.set_value(cell, value)
+
+
+class CellVariable(VariableTracker):
+    """A cell as a value: in a frame's slots, and on the stack while a closure is made.
+
+    Attributes:
+        handle: the cell's contents in the heap.
+    """
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Handle) -> None:
+        self.source = handle.source
+        self.handle: Final = handle
+
+    def python_type(self, tx: Tx) -> type:
+        return CellType
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(CellType, ())
+        contents = self.handle.value
+        if contents is not None:
+            codegen.later(lambda: codegen.set_attr(self, "cell_contents", contents))

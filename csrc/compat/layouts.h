@@ -5,18 +5,22 @@
 #ifndef GRAPHLIFT_COMPAT_LAYOUTS_H
 #define GRAPHLIFT_COMPAT_LAYOUTS_H
 
-#ifndef Py_BUILD_CORE
-#define Py_BUILD_CORE 1
-#endif
 #include <Python.h>
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#undef _PyGC_FINALIZED /* a public macro on 3.12 that the internal headers define as a function */
+#define Py_BUILD_CORE
 #include <internal/pycore_dict.h>
 #include <internal/pycore_list.h>
 #include <internal/pycore_tuple.h>
-
 #if PY_VERSION_HEX >= 0x030C0000
 #include <internal/pycore_range.h>
-#else
+#endif
+#undef Py_BUILD_CORE
+#pragma GCC diagnostic pop
+
+#if PY_VERSION_HEX < 0x030C0000
 typedef struct {
     PyObject_HEAD
     Py_ssize_t it_index;

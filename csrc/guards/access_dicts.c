@@ -1,0 +1,154 @@
+/* Accessors and checks on dictionaries: namespaces of objects and modules, values by key, keys by position. */
+
+#include "node.h"
+
+#include "../compat/layouts.h"
+
+static int run_instance_dict(const GlNode *node, GlRun *run)
+{
+    return gl_put(node, run, gl_instance_dict(gl_parent(node, run), 1));
+}
+
+static int run_module_dict(const GlNode *node, GlRun *run)
+{
+    PyObject *module = gl_parent(node, run);
+    return PyModule_Check(module) && gl_put(node, run, PyModule_GetDict(module));
+}
+
+/* --- by key --- */
+
+static int build_key(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    GlKey *key = PyMem_New(GlKey, 1);
+    if (key == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    node->data = key;
+    key->held = NULL;
+    return gl_key_init(key, operands[0]);
+}
+
+static void clear_key(GlNode *node) { Py_XDECREF(((GlKey *)node->data)->held); }
+
+static int run_dict_value(const GlNode *node, GlRun *run)
+{
+    PyObject *dict = gl_parent(node, run), *value = NULL;
+    if (!PyDict_Check(dict) || gl_dict_find(dict, node->data, &value) != GL_FOUND) {
+        return 0;
+    }
+    return gl_put(node, run, value);
+}
+
+static int run_key_present(const GlNode *node, GlRun *run)
+{
+    PyObject *dict = gl_parent(node, run), *value;
+    return PyDict_Check(dict) && gl_dict_find(dict, node->data, &value) == GL_FOUND;
+}
+
+static int run_key_absent(const GlNode *node, GlRun *run)
+{
+    PyObject *dict = gl_parent(node, run), *value;
+    return PyDict_Check(dict) && gl_dict_find(dict, node->data, &value) == GL_ABSENT;
+}
+
+/* An object without an instance dictionary lacks every attribute. */
+static int run_attr_absent(const GlNode *node, GlRun *run)
+{
+    PyObject *dict = gl_instance_dict(gl_parent(node, run), 0), *value;
+    return dict == NULL || gl_dict_find(dict, node->data, &value) == GL_ABSENT;
+}
+
+static int run_attrs_empty(const GlNode *node, GlRun *run)
+{
+    PyObject *dict = gl_instance_dict(gl_parent(node, run), 0);
+    return dict == NULL || PyDict_GET_SIZE(dict) == 0;
+}
+
+/* --- by position --- */
+
+typedef struct {
+    Py_ssize_t left;
+    PyObject *key;
+} Position;
+
+static int at_position(PyObject *key, void *context)
+{
+    Position *position = context;
+    if (position->left-- > 0) {
+        return 1;
+    }
+    position->key = key;
+    return 0;
+}
+
+static int run_key_at(const GlNode *node, GlRun *run)
+{
+    PyObject *dict = gl_parent(node, run);
+    Position position = {node->number, NULL};
+    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) <= node->number) {
+        return 0;
+    }
+    gl_dict_each_key(dict, at_position, &position);
+    return gl_put(node, run, position.key);
+}
+
+static int build_position(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    node->number = PyLong_AsSsize_t(operands[0]);
+    if (node->number < 0 && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, "a position is not negative");
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* --- all keys, in order --- */
+
+typedef struct {
+    PyObject *const *expected;
+    Py_ssize_t at;
+} Keys;
+
+static int is_next_key(PyObject *key, void *context)
+{
+    Keys *keys = context;
+    PyObject *held = keys->expected[keys->at++];
+    if (held == key) {
+        return !gl_is_weak(held);
+    }
+    PyObject *expected = gl_held(held);
+    return expected == key || (expected == held && gl_same_constant(expected, key));
+}
+
+static int run_dict_keys(const GlNode *node, GlRun *run)
+{
+    PyObject *dict = gl_parent(node, run);
+    Keys keys = {((PyTupleObject *)node->object)->ob_item, 0};
+    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(node->object)) {
+        return 0;
+    }
+    return gl_dict_each_key(dict, is_next_key, &keys);
+}
+
+static int build_dict_keys(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    if (!PyTuple_Check(operands[0])) {
+        PyErr_SetString(PyExc_TypeError, "the keys of a dictionary are given as a tuple");
+        return -1;
+    }
+    node->object = Py_NewRef(operands[0]);
+    return 0;
+}
+
+const GlOp gl_dict_access_ops[] = {
+    {"instance_dict", GL_ACCESSOR, 0, run_instance_dict, NULL, NULL},
+    {"module_dict", GL_ACCESSOR, 0, run_module_dict, NULL, NULL},
+    {"dict_value", GL_ACCESSOR, 1, run_dict_value, build_key, clear_key},
+    {"key_at", GL_ACCESSOR, 1, run_key_at, build_position, NULL},
+    {"key_present", 0, 1, run_key_present, build_key, clear_key},
+    {"key_absent", 0, 1, run_key_absent, build_key, clear_key},
+    {"attr_absent", 0, 1, run_attr_absent, build_key, clear_key},
+    {"attrs_empty", 0, 0, run_attrs_empty, NULL, NULL},
+    {"dict_keys", 0, 1, run_dict_keys, build_dict_keys, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};

@@ -1,0 +1,84 @@
+/* Accessors on plain objects: items, the class, what a class look-up finds, the parts of a bound method; and the
+ * check that a look-up finds nothing. */
+
+#include "node.h"
+
+static int run_item(const GlNode *node, GlRun *run)
+{
+    PyObject *sequence = gl_parent(node, run);
+    if (PyTuple_Check(sequence)) {
+        return node->number < PyTuple_GET_SIZE(sequence) &&
+               gl_put(node, run, PyTuple_GET_ITEM(sequence, node->number));
+    }
+    return PyList_Check(sequence) && node->number < PyList_GET_SIZE(sequence) &&
+           gl_put(node, run, PyList_GET_ITEM(sequence, node->number));
+}
+
+static int build_item(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    node->number = PyLong_AsSsize_t(operands[0]);
+    if (node->number < 0 && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, "an item's index counts from the front");
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int run_type(const GlNode *node, GlRun *run)
+{
+    return gl_put(node, run, (PyObject *)Py_TYPE(gl_parent(node, run)));
+}
+
+/* --- look-ups along the method resolution order --- */
+
+static PyObject *look_up(const GlNode *node, const GlRun *run)
+{
+    return _PyType_Lookup((PyTypeObject *)gl_parent(node, run), node->object);
+}
+
+static int run_type_lookup(const GlNode *node, GlRun *run)
+{
+    return PyType_Check(gl_parent(node, run)) && gl_put(node, run, look_up(node, run));
+}
+
+static int run_type_lookup_absent(const GlNode *node, GlRun *run)
+{
+    return PyType_Check(gl_parent(node, run)) && look_up(node, run) == NULL;
+}
+
+static int build_name(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    if (!PyUnicode_CheckExact(operands[0])) {
+        PyErr_SetString(PyExc_TypeError, "a name is a string");
+        return -1;
+    }
+    node->object = Py_NewRef(operands[0]);
+    PyUnicode_InternInPlace(&node->object);
+    return 0;
+}
+
+/* --- bound methods, of Python and of C --- */
+
+static int run_method_self(const GlNode *node, GlRun *run)
+{
+    PyObject *method = gl_parent(node, run);
+    if (PyMethod_Check(method)) {
+        return gl_put(node, run, PyMethod_GET_SELF(method));
+    }
+    return PyCFunction_Check(method) && gl_put(node, run, PyCFunction_GET_SELF(method));
+}
+
+static int run_method_function(const GlNode *node, GlRun *run)
+{
+    PyObject *method = gl_parent(node, run);
+    return PyMethod_Check(method) && gl_put(node, run, PyMethod_GET_FUNCTION(method));
+}
+
+const GlOp gl_object_access_ops[] = {
+    {"item", GL_ACCESSOR, 1, run_item, build_item, NULL},
+    {"type", GL_ACCESSOR, 0, run_type, NULL, NULL},
+    {"type_lookup", GL_ACCESSOR, 1, run_type_lookup, build_name, NULL},
+    {"type_lookup_absent", 0, 1, run_type_lookup_absent, build_name, NULL},
+    {"method_self", GL_ACCESSOR, 0, run_method_self, NULL, NULL},
+    {"method_function", GL_ACCESSOR, 0, run_method_function, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};

@@ -1,0 +1,116 @@
+/* Accessors that start from what a call is handed: parameters, the function object, modules of the process; and
+ * what hangs on function objects. */
+
+#include "node.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static int run_param(const GlNode *node, GlRun *run)
+{
+    return node->number < run->nparams && gl_put(node, run, run->params[node->number]);
+}
+
+static int build_param(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    node->number = PyLong_AsSsize_t(operands[0]);
+    if (node->number < 0 && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, "a parameter's index is not negative");
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int run_function(const GlNode *node, GlRun *run) { return gl_put(node, run, run->function); }
+
+/* operand: the name of a module */
+static int run_module(const GlNode *node, GlRun *run)
+{
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *module = NULL;
+    if (modules == NULL || !PyDict_Check(modules) || gl_dict_find(modules, node->data, &module) != GL_FOUND) {
+        return 0;
+    }
+    return gl_put(node, run, module);
+}
+
+static int build_module(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    GlKey *key = PyMem_New(GlKey, 1);
+    if (key == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    node->data = key;
+    key->held = NULL;
+    return gl_key_init(key, operands[0]);
+}
+
+static void clear_module(GlNode *node) { Py_XDECREF(((GlKey *)node->data)->held); }
+
+/* --- fields of a function object --- */
+
+static const struct {
+    const char *name;
+    size_t offset;
+} fields[] = {
+    {"__globals__", offsetof(PyFunctionObject, func_globals)},
+    {"__builtins__", offsetof(PyFunctionObject, func_builtins)},
+    {"__closure__", offsetof(PyFunctionObject, func_closure)},
+    {"__defaults__", offsetof(PyFunctionObject, func_defaults)},
+    {"__kwdefaults__", offsetof(PyFunctionObject, func_kwdefaults)},
+    {"__code__", offsetof(PyFunctionObject, func_code)},
+    {"__dict__", offsetof(PyFunctionObject, func_dict)},
+};
+
+static int run_function_field(const GlNode *node, GlRun *run)
+{
+    PyObject *function = gl_parent(node, run);
+    if (!PyFunction_Check(function)) {
+        return 0;
+    }
+    return gl_put(node, run, *(PyObject **)((char *)function + node->number));
+}
+
+static int run_function_field_absent(const GlNode *node, GlRun *run)
+{
+    PyObject *function = gl_parent(node, run);
+    return PyFunction_Check(function) && *(PyObject **)((char *)function + node->number) == NULL;
+}
+
+static int build_function_field(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    const char *name = PyUnicode_AsUTF8(operands[0]);
+    for (size_t i = 0; name != NULL && i < sizeof fields / sizeof *fields; i++) {
+        if (strcmp(fields[i].name, name) == 0) {
+            node->number = (Py_ssize_t)fields[i].offset;
+            return 0;
+        }
+    }
+    if (name != NULL) {
+        PyErr_Format(PyExc_ValueError, "no field of a function: %s", name);
+    }
+    return -1;
+}
+
+static int run_cell(const GlNode *node, GlRun *run)
+{
+    PyObject *cell = gl_parent(node, run);
+    return PyCell_Check(cell) && gl_put(node, run, PyCell_GET(cell));
+}
+
+static int run_cell_empty(const GlNode *node, GlRun *run)
+{
+    PyObject *cell = gl_parent(node, run);
+    return PyCell_Check(cell) && PyCell_GET(cell) == NULL;
+}
+
+const GlOp gl_root_ops[] = {
+    {"param", GL_ROOT | GL_ACCESSOR, 1, run_param, build_param, NULL},
+    {"function", GL_ROOT | GL_ACCESSOR, 0, run_function, NULL, NULL},
+    {"module", GL_ROOT | GL_ACCESSOR, 1, run_module, build_module, clear_module},
+    {"function_field", GL_ACCESSOR, 1, run_function_field, build_function_field, NULL},
+    {"function_field_absent", 0, 1, run_function_field_absent, build_function_field, NULL},
+    {"cell", GL_ACCESSOR, 0, run_cell, NULL, NULL},
+    {"cell_empty", 0, 0, run_cell_empty, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};

@@ -1,0 +1,86 @@
+/* Accessors on attributes that C keeps: members and computed fields of C types, and `__slots__` of Python classes.
+ *
+ * A descriptor of a class written in Python belongs to the user, so of those only the class (weakly) and the offset
+ * are kept. */
+
+#include "node.h"
+
+#include <structmember.h>
+
+/* --- descriptors of C types: the operand is the descriptor --- */
+
+static int run_getset(const GlNode *node, GlRun *run)
+{
+    PyObject *object = gl_parent(node, run);
+    PyGetSetDescrObject *descriptor = (PyGetSetDescrObject *)node->object;
+    if (!PyObject_TypeCheck(object, PyDescr_TYPE(descriptor)) || descriptor->d_getset->get == NULL) {
+        return 0;
+    }
+    return gl_put_new(node, run, descriptor->d_getset->get(object, descriptor->d_getset->closure));
+}
+
+static int run_member(const GlNode *node, GlRun *run)
+{
+    PyObject *object = gl_parent(node, run);
+    PyMemberDescrObject *descriptor = (PyMemberDescrObject *)node->object;
+    if (!PyObject_TypeCheck(object, PyDescr_TYPE(descriptor))) {
+        return 0;
+    }
+    return gl_put_new(node, run, PyMember_GetOne((char *)object, descriptor->d_member));
+}
+
+static int build_slot(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    PyObject *descriptor = operands[0];
+    if (Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)) {
+        node->run = run_getset;
+        build->calls_out = 1; /* torch's getters may let another thread run */
+    } else if (!Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) {
+        PyErr_Format(PyExc_TypeError, "no member or getset descriptor: %R", descriptor);
+        return -1;
+    }
+    node->object = Py_NewRef(descriptor);
+    return 0;
+}
+
+/* --- __slots__: the operand is the descriptor, which is not kept --- */
+
+static PyObject **slot_of(const GlNode *node, const GlRun *run)
+{
+    PyObject *object = gl_parent(node, run), *owner = gl_held(node->object);
+    if (owner == NULL || !PyObject_TypeCheck(object, (PyTypeObject *)owner)) {
+        return NULL;
+    }
+    return (PyObject **)((char *)object + node->number);
+}
+
+static int run_class_slot(const GlNode *node, GlRun *run)
+{
+    PyObject **slot = slot_of(node, run);
+    return slot != NULL && gl_put(node, run, *slot);
+}
+
+static int run_class_slot_empty(const GlNode *node, GlRun *run)
+{
+    PyObject **slot = slot_of(node, run);
+    return slot != NULL && *slot == NULL;
+}
+
+static int build_class_slot(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    PyMemberDescrObject *descriptor = (PyMemberDescrObject *)operands[0];
+    if (!Py_IS_TYPE(operands[0], &PyMemberDescr_Type) || descriptor->d_member->type != T_OBJECT_EX) {
+        PyErr_Format(PyExc_TypeError, "no slot of a class: %R", operands[0]);
+        return -1;
+    }
+    node->number = descriptor->d_member->offset;
+    node->object = PyWeakref_NewRef((PyObject *)PyDescr_TYPE(descriptor), NULL);
+    return node->object == NULL ? -1 : 0;
+}
+
+const GlOp gl_slot_ops[] = {
+    {"slot", GL_ACCESSOR, 1, run_member, build_slot, NULL},
+    {"class_slot", GL_ACCESSOR, 1, run_class_slot, build_class_slot, NULL},
+    {"class_slot_empty", 0, 1, run_class_slot_empty, build_class_slot, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};

@@ -1,0 +1,53 @@
+/* Checks on how much a container holds, and on the elements of a set. (Keys of dictionaries: access_dicts.c) */
+
+#include "node.h"
+
+#include "../compat/layouts.h"
+
+
+static int run_length(const GlNode *node, GlRun *run) { return gl_length(gl_parent(node, run)) == node->number; }
+
+static int build_length(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    node->number = PyLong_AsSsize_t(operands[0]);
+    if (node->number < 0 && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, "a length is not negative");
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* The elements of a set or frozenset (or a subclass) in the order of iteration; an expected one is a constant or a
+ * weak reference to the very object. */
+static int run_set_items(const GlNode *node, GlRun *run)
+{
+    PyObject *set = gl_parent(node, run), *item;
+    Py_ssize_t at = 0, count = 0, size = PyTuple_GET_SIZE(node->object);
+    Py_hash_t hash;
+    if (!PyAnySet_Check(set) || PySet_GET_SIZE(set) != size) {
+        return 0;
+    }
+    while (_PySet_NextEntry(set, &at, &item, &hash)) {
+        PyObject *held = PyTuple_GET_ITEM(node->object, count++);
+        PyObject *expected = gl_held(held);
+        if (expected != item && (expected != held || !gl_same_constant(expected, item))) {
+            return 0;
+        }
+    }
+    return count == size;
+}
+
+static int build_set_items(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    if (!PyTuple_Check(operands[0])) {
+        PyErr_SetString(PyExc_TypeError, "the elements of a set are given as a tuple");
+        return -1;
+    }
+    node->object = Py_NewRef(operands[0]);
+    return 0;
+}
+
+const GlOp gl_container_ops[] = {
+    {"length", 0, 1, run_length, build_length, NULL},
+    {"set_items", 0, 1, run_set_items, build_set_items, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};

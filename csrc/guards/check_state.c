@@ -1,0 +1,110 @@
+/* Checks on state of the process: torch's global state, and what abstract base classes count as their own. */
+
+#include "node.h"
+
+#include "../torch_state.h"
+
+static int run_torch_state(const GlNode *node, GlRun *run)
+{
+    return gl_torch_state_is(PyBytes_AS_STRING(node->object), PyBytes_GET_SIZE(node->object));
+}
+
+static int build_torch_state(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    if (!PyBytes_CheckExact(operands[0])) {
+        PyErr_SetString(PyExc_TypeError, "the state of torch is given as bytes");
+        return -1;
+    }
+    node->object = Py_NewRef(operands[0]);
+    return 0;
+}
+
+/* --- abstract base classes ---
+ *
+ * Whether a class counts as a subclass of an abstract one can change only when somebody registers a class, which
+ * changes the token of `abc`. Then the pairs are asked about again, once. */
+
+typedef struct {
+    PyObject *token;       /* the function that tells the token */
+    unsigned long long at; /* the token at the last look */
+} AbcState;
+
+static int read_token(PyObject *function, unsigned long long *out)
+{
+    PyObject *token = PyObject_CallNoArgs(function);
+    *out = token ? PyLong_AsUnsignedLongLong(token) : 0;
+    Py_XDECREF(token);
+    return !PyErr_Occurred();
+}
+
+/* Whether each pair (class, abstract class, is subclass) still holds. */
+static int pairs_hold(PyObject *pairs)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs); i++) {
+        PyObject *pair = PyTuple_GET_ITEM(pairs, i);
+        PyObject *derived = gl_held(PyTuple_GET_ITEM(pair, 0)), *base = gl_held(PyTuple_GET_ITEM(pair, 1));
+        if (derived == NULL || base == NULL) {
+            return 0;
+        }
+        Py_INCREF(derived);
+        Py_INCREF(base);
+        int is = PyObject_IsSubclass(derived, base);
+        Py_DECREF(derived);
+        Py_DECREF(base);
+        if (is < 0 || is != (PyTuple_GET_ITEM(pair, 2) == Py_True)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* operands: abc's token function, its token when the pairs were true, whether they may be asked about again, the pairs */
+static int run_abc(const GlNode *node, GlRun *run)
+{
+    AbcState *state = node->data;
+    unsigned long long now;
+    int holds = read_token(state->token, &now);
+    if (holds && now != state->at) {
+        holds = node->number && pairs_hold(node->object);
+        if (holds) {
+            state->at = now;
+        }
+    }
+    PyErr_Clear();
+    return holds;
+}
+
+static int build_abc(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    PyObject *pairs = operands[3];
+    AbcState *state = PyMem_Calloc(1, sizeof(AbcState));
+    if (state == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    node->data = state;
+    state->token = Py_NewRef(operands[0]);
+    state->at = PyLong_AsUnsignedLongLong(operands[1]);
+    node->number = PyObject_IsTrue(operands[2]);
+    build->calls_out = 1;
+    if (!PyTuple_Check(pairs)) {
+        PyErr_SetString(PyExc_TypeError, "the pairs of classes are given as a tuple");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs); i++) {
+        if (!PyTuple_Check(PyTuple_GET_ITEM(pairs, i)) || PyTuple_GET_SIZE(PyTuple_GET_ITEM(pairs, i)) != 3) {
+            PyErr_SetString(PyExc_TypeError, "a pair of classes is (class, abstract class, is subclass)");
+            return -1;
+        }
+    }
+    node->object = Py_NewRef(pairs);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static void clear_abc(GlNode *node) { Py_XDECREF(((AbcState *)node->data)->token); }
+
+const GlOp gl_state_ops[] = {
+    {"torch_state", GL_ROOT, 1, run_torch_state, build_torch_state, NULL},
+    {"abc", GL_ROOT, 4, run_abc, build_abc, clear_abc},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};

@@ -1,0 +1,171 @@
+/* The check of a tensor: class, dispatch keys, dtype, device, requires_grad, sizes and strides. */
+
+#include "node.h"
+
+#include "../tensor_reader.h"
+
+#include <string.h>
+
+static const int64_t ANY = INT64_MIN; /* a size or stride that is not part of the assumption */
+
+typedef struct {
+    uint64_t keys;
+    int32_t dtype, device_type, device_index;
+    int requires_grad; /* -1: not part of the assumption */
+    int64_t ndim;
+    int has_strides;
+    int all_sizes, all_strides; /* none of them is ANY */
+    int64_t numbers[];          /* the sizes, then the strides */
+} Spec;
+
+static int numbers_hold(const int64_t *expected, const int64_t *now, int64_t count, int all)
+{
+    if (all) {
+        for (int64_t i = 0; i < count; i++) {
+            if (expected[i] != now[i]) {
+                return 0;
+            }
+        }
+        return 1;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (expected[i] != ANY && expected[i] != now[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int geometry_holds(const Spec *spec, const int64_t *sizes, const int64_t *strides)
+{
+    if (!numbers_hold(spec->numbers, sizes, spec->ndim, spec->all_sizes)) {
+        return 0;
+    }
+    if (!spec->has_strides) {
+        return 1;
+    }
+    return strides != NULL && numbers_hold(spec->numbers + spec->ndim, strides, spec->ndim, spec->all_strides);
+}
+
+static int holds_through_python(const Spec *spec, PyObject *tensor)
+{
+    GlTensor now;
+    GlTensorCopies copies;
+    return gl_tensor_read(tensor, &now, &copies) && now.keys == spec->keys && now.dtype == spec->dtype &&
+           now.device_type == spec->device_type && now.device_index == spec->device_index &&
+           (spec->requires_grad < 0 || now.requires_grad == spec->requires_grad) && now.ndim == spec->ndim &&
+           geometry_holds(spec, now.sizes, now.strides);
+}
+
+static int holds_directly(const Spec *spec, PyObject *tensor)
+{
+    const GlTensorApi *api = &gl_tensor_api;
+    const char *impl = gl_tensor_impl(tensor);
+    void *handle = gl_tensor_handle(tensor);
+    int32_t dtype, type, index;
+    int64_t ndim, *sizes, *strides = NULL;
+    /* The keys come first: equal keys mean a tensor of a kind for which the other questions have answers. */
+    if (*(const uint64_t *)(impl + api->keys) != spec->keys ||
+        (spec->requires_grad >= 0 && api->requires_grad(impl) != spec->requires_grad)) {
+        return 0;
+    }
+    if (api->dtype(handle, &dtype) || dtype != spec->dtype || api->device_type(handle, &type) ||
+        type != spec->device_type || api->device_index(handle, &index) || index != spec->device_index ||
+        api->dim(handle, &ndim) || ndim != spec->ndim || api->sizes(handle, &sizes)) {
+        return 0;
+    }
+    if (spec->has_strides && api->strides(handle, &strides)) {
+        return 0;
+    }
+    return geometry_holds(spec, sizes, strides);
+}
+
+static int run_tensor(const GlNode *node, GlRun *run)
+{
+    PyObject *tensor = gl_parent(node, run);
+    if ((PyObject *)Py_TYPE(tensor) != gl_held(node->object)) {
+        return 0;
+    }
+    return gl_tensor_fallback ? holds_through_python(node->data, tensor) : holds_directly(node->data, tensor);
+}
+
+/* --- building --- */
+
+/* Sets `all` to whether every number is fixed. */
+static int take_numbers(PyObject *tuple, int64_t *out, int *all)
+{
+    *all = 1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+        PyObject *number = PyTuple_GET_ITEM(tuple, i);
+        out[i] = number == Py_None ? ANY : PyLong_AsLongLong(number);
+        if (PyErr_Occurred()) {
+            return -1;
+        }
+        *all &= out[i] != ANY;
+    }
+    return 0;
+}
+
+static int check_operands(PyObject *const *operands)
+{
+    PyObject *type = gl_held(operands[0]), *sizes = operands[6], *strides = operands[7];
+    if (type == NULL || !gl_is_tensor_type(type)) {
+        PyErr_SetString(PyExc_TypeError, "the class of a tensor guard is no tensor class");
+        return -1;
+    }
+    if (!PyTuple_Check(sizes) ||
+        (strides != Py_None && (!PyTuple_Check(strides) || PyTuple_GET_SIZE(strides) != PyTuple_GET_SIZE(sizes)))) {
+        PyErr_SetString(PyExc_TypeError, "sizes and strides are tuples of one length");
+        return -1;
+    }
+    return 0;
+}
+
+/* operands: class, key set, dtype code, device type, device index, requires_grad or None, sizes, strides or None */
+static int build_tensor(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    if (check_operands(operands) < 0) {
+        return -1;
+    }
+    Py_ssize_t ndim = PyTuple_GET_SIZE(operands[6]);
+    Spec *spec = PyMem_Calloc(1, sizeof(Spec) + (size_t)ndim * 2 * sizeof(int64_t));
+    if (spec == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    node->data = spec;
+    node->object = Py_NewRef(operands[0]);
+    spec->keys = PyLong_AsUnsignedLongLong(operands[1]);
+    spec->dtype = (int32_t)PyLong_AsLong(operands[2]);
+    spec->device_type = (int32_t)PyLong_AsLong(operands[3]);
+    spec->device_index = (int32_t)PyLong_AsLong(operands[4]);
+    spec->requires_grad = operands[5] == Py_None ? -1 : operands[5] == Py_True;
+    spec->ndim = ndim;
+    spec->has_strides = operands[7] != Py_None;
+    if (PyErr_Occurred() || take_numbers(operands[6], spec->numbers, &spec->all_sizes) < 0) {
+        return -1;
+    }
+    return spec->has_strides ? take_numbers(operands[7], spec->numbers + ndim, &spec->all_strides) : 0;
+}
+
+/* --- the storage offset --- */
+
+static int run_tensor_offset(const GlNode *node, GlRun *run)
+{
+    PyObject *tensor = gl_parent(node, run);
+    GlTensor now;
+    GlTensorCopies copies;
+    return gl_is_tensor(tensor) && gl_tensor_read(tensor, &now, &copies) && now.offset == node->number;
+}
+
+static int build_number(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    node->number = PyLong_AsSsize_t(operands[0]);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+const GlOp gl_tensor_ops[] = {
+    {"tensor", 0, 8, run_tensor, build_tensor, NULL},
+    {"tensor_offset", 0, 1, run_tensor_offset, build_number, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};

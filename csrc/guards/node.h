@@ -1,0 +1,141 @@
+/* What guard nodes and the program that runs them agree on.
+ *
+ * A program is a straight list of nodes. An *accessor* reads a place and puts the object into a register of
+ * its own; a *check* looks at registers and says whether an assumption still holds. A place that is not there
+ * is a guard that fails, never an exception. No node runs user code.
+ *
+ * Values are borrowed: nothing runs between two nodes that could drop them. Where that is not so (a node that
+ * calls into torch's Python layer, which may let another thread run) the whole program runs in *owning* mode. */
+
+#ifndef GRAPHLIFT_GUARDS_NODE_H
+#define GRAPHLIFT_GUARDS_NODE_H
+
+#include "../graphlift.h"
+
+#include <stdint.h>
+
+/* The functions of a node all have one shape, whether or not they need all of it. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+typedef struct GlNode GlNode;
+typedef struct GlOp GlOp;
+
+typedef struct {
+    PyObject **values; /* one slot a register */
+    PyObject **owned;  /* references to release at the end; room for one a register */
+    Py_ssize_t nowned;
+    PyObject *function;
+    PyObject *const *params;
+    Py_ssize_t nparams;
+    int owning;
+} GlRun;
+
+/* 1: go on; 0: the guard does not hold. Leaves no error set. */
+typedef int (*GlNodeRun)(const GlNode *node, GlRun *run);
+
+struct GlNode {
+    GlNodeRun run;
+    int32_t from; /* register of the parent */
+    int32_t to;   /* register that an accessor writes */
+    PyObject *object;
+    Py_ssize_t number;
+    void *data; /* PyMem memory, freed with the node */
+    const GlOp *op;
+};
+
+typedef struct {
+    const int32_t *registers; /* of each node built so far; -1 for a check */
+    Py_ssize_t nodes;         /* nodes built so far */
+    int calls_out;            /* set by a node that may let other threads run */
+} GlBuild;
+
+enum { GL_ROOT = 1, GL_ACCESSOR = 2 };
+
+struct GlOp {
+    const char *name;
+    int flags;
+    Py_ssize_t operands; /* how many; -1: any number */
+    GlNodeRun run;
+    /* Takes the operands in and may choose another `run`; 0, or -1 with an error set. NULL: nothing to take. */
+    int (*build)(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count);
+    /* Releases what `data` refers to (`object` and the memory itself are released by the program). */
+    void (*clear)(GlNode *node);
+};
+
+/* Tables of the files in this folder, each ended by a row without a name. */
+extern const GlOp gl_root_ops[], gl_dict_access_ops[], gl_object_access_ops[], gl_slot_ops[], gl_iterator_ops[],
+    gl_identity_ops[], gl_constant_ops[], gl_container_ops[], gl_tensor_ops[], gl_alias_ops[], gl_expression_ops[],
+    gl_state_ops[];
+
+static inline PyObject *gl_parent(const GlNode *node, const GlRun *run) { return run->values[node->from]; }
+
+/* An accessor's result: a borrowed reference, or NULL when there is nothing. */
+static inline int gl_put(const GlNode *node, GlRun *run, PyObject *value)
+{
+    if (value == NULL) {
+        return 0;
+    }
+    if (run->owning) {
+        run->owned[run->nowned++] = Py_NewRef(value);
+    }
+    run->values[node->to] = value;
+    return 1;
+}
+
+/* An accessor's result: a new reference, or NULL (an error, if set, is dropped). */
+int gl_put_new(const GlNode *node, GlRun *run, PyObject *value);
+
+/* The register written by the accessor with that index; -1 with an error set. */
+int32_t gl_register(const GlBuild *build, PyObject *index);
+/* The registers of `count` node indices as an array in PyMem memory; NULL with an error set. */
+int32_t *gl_registers(const GlBuild *build, PyObject *const *indices, Py_ssize_t count);
+
+/* --- objects held by a program ---
+ * A program lies where the garbage collector cannot see it, so it owns nothing of the user's. An operand that
+ * is a weak reference stands for its referent, and for nothing once that is gone. */
+
+static inline int gl_is_weak(PyObject *held) { return PyWeakref_CheckRefExact(held); }
+
+/* The object that `held` stands for, borrowed; NULL when it is gone. */
+static inline PyObject *gl_held(PyObject *held)
+{
+    if (!gl_is_weak(held)) {
+        return held;
+    }
+    PyObject *object = ((PyWeakReference *)held)->wr_object;
+    return object == Py_None ? NULL : object;
+}
+
+/* --- constants (check_constants.c) --- */
+
+/* Same exact type and same value, floats by their bits, collections item by item in order. */
+int gl_same_constant(PyObject *expected, PyObject *value);
+/* Whether an object is a constant through and through: comparing it runs no user code, holding it holds no user
+ * object. */
+int gl_is_constant(PyObject *value);
+
+/* --- dictionaries (dicts.c) --- */
+
+typedef enum { GL_FOUND, GL_ABSENT, GL_UNSURE } GlFound;
+
+typedef struct {
+    PyObject *held; /* the key, or a weak reference to it */
+    Py_hash_t hash;
+    int by_identity; /* its equality might run user code: only the same object counts */
+} GlKey;
+
+int gl_key_init(GlKey *key, PyObject *held);
+/* Looks a key up in the storage of a dict (or a subclass). UNSURE: only user code could tell. */
+GlFound gl_dict_find(PyObject *dict, const GlKey *key, PyObject **value);
+/* Calls `visit` for each key in the order that iteration shows; stops at 0 and returns 0, else 1. */
+int gl_dict_each_key(PyObject *dict, int (*visit)(PyObject *key, void *context), void *context);
+/* The instance dictionary, borrowed, made real if the object keeps its attributes elsewhere; NULL: it has none. */
+PyObject *gl_instance_dict(PyObject *object, int create);
+/* The length that the C storage of a container tells; -1 when it has none. */
+Py_ssize_t gl_length(PyObject *object);
+
+/* Tries the layouts of this Python's iterators; 0, or -1 with an error set. */
+int gl_iterators_check(void);
+extern PyMethodDef gl_iterator_functions[];
+
+#endif

@@ -236,6 +236,11 @@ call_spread_slowly(PyObject *function, PyCodeObject *code, PyObject *const *para
     Py_ssize_t at = code->co_argcount + code->co_kwonlyargcount;
     PyObject *varargs = code->co_flags & CO_VARARGS ? params[at++] : NULL;
     PyObject *varkwargs = code->co_flags & CO_VARKEYWORDS ? params[at] : NULL;
+    /* Flat parameters also come from emitted code, by way of a Jump. */
+    if ((varargs != NULL && !PyTuple_Check(varargs)) || (varkwargs != NULL && !PyDict_Check(varkwargs))) {
+        PyErr_SetString(PyExc_TypeError, "among flat parameters *args is a tuple and **kwargs is a dict");
+        return NULL;
+    }
     PyObject *names = keyword_names(code, varkwargs);
     if (names == NULL) {
         return NULL;

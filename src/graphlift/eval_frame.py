@@ -57,5 +57,5 @@ class frame_callback:  # noqa: N801 (used like a function: `with frame_callback(
 
 
 # An evaluator is not interested in how it is taken off again.
-for _function in (set_eval_frame, frame_callback.__enter__, frame_callback.__exit__):
+for _function in (set_eval_frame, frame_callback.__init__, frame_callback.__enter__, frame_callback.__exit__):
     _C.mark_skip(_function.__code__)

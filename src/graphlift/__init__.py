@@ -14,10 +14,12 @@ from graphlift.compiled import compile, reset, set_stance
 from graphlift.rules import graph_break, is_compiling
 from graphlift.compiled.markers import allow_in_graph, disable, disallow_in_graph, mark_dynamic, mark_static
 
+# At once, not later: a submodule imported later would take the function's place.
+from graphlift.explain import explain
+from graphlift.report import logs as _logs
+
 if TYPE_CHECKING:
     from graphlift.backends import list_backends
-    from graphlift.explain import explain
-    from graphlift.report.logs import set_logs
 
 __version__ = "0.1.0"
 
@@ -41,10 +43,12 @@ __all__ = [
 
 #: Names that are resolved when first asked for, to keep the import short.
 _LATER = {
-    "explain": "graphlift.explain",
     "list_backends": "graphlift.backends",
-    "set_logs": "graphlift.report.logs",
 }
+
+
+set_logs = _logs.set_logs
+_logs.start()
 
 
 def __getattr__(name: str) -> Any:

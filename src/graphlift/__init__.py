@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from graphlift import config
 from graphlift import errors as exc
 from graphlift.compiled import compile, reset, set_stance
-from graphlift.rules import graph_break, is_compiling
 from graphlift.compiled.markers import allow_in_graph, disable, disallow_in_graph, mark_dynamic, mark_static
 
 # At once, not later: a submodule imported later would take the function's place.
 from graphlift.explain import explain
 from graphlift.report import logs as _logs
+from graphlift.rules import graph_break, is_compiling
 
 if TYPE_CHECKING:
     from graphlift.backends import list_backends

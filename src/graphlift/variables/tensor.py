@@ -92,6 +92,10 @@ class TensorVariable(VariableTracker):
         cls: type = self.value.meta.type
         return cls
 
+    def name_hint(self, tx: Tx, name: str) -> None:
+        """The program stored the tensor under `name`."""
+        tx.graph.name_hint(self.value, name)
+
     def hash_key(self, tx: Tx) -> Hashable:
         # Tensors hash by identity, which is the identity of the graph's value.
         return self.value
@@ -267,7 +271,7 @@ def wrap_tensor(tx: Tx, value: torch.Tensor, source: Source | None) -> Var:
     return TensorVariable(made, source)
 
 
-@wraps_if(lambda value: isinstance(value, torch.Tensor), 10)
+@wraps_if(lambda value: issubclass(type(value), torch.Tensor), 10)
 def wrap_subclass(tx: Tx, value: torch.Tensor, source: Source | None) -> Var:
     """The rule for all other tensors: their methods are the user's (or a mode's), so no node is certain."""
     tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor of class {type(value).__qualname__}")

@@ -1,0 +1,207 @@
+"""`nn.Module` objects: attributes and calls without their Python plumbing.
+
+Owns the short ways through ``Module.__getattr__``, ``__call__`` and ``__setattr__`` where the class left
+these as they are; all else (hooks, registration, containers, iteration over parameters) is interpreted like
+the code of any user's class. Mirrors torch/nn/modules/module.py.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import torch
+from torch.nn.modules import module as module_file
+from torch.nn.modules.lazy import LazyModuleMixin
+
+from graphlift.heap import Handle
+from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import AttrSource, GlobalSource, Source
+from graphlift.variables import namespace
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.builder import wraps_if
+from graphlift.variables.lazy import LazyVariableTracker
+from graphlift.variables.slots import attributes, items, operators
+from graphlift.variables.slots.type_lookup import Binding, anchor, type_lookup
+from graphlift.variables.user_defined import UserDefinedObject
+
+_Module: Final = torch.nn.Module
+_OBJECT_GETATTRIBUTE: Final = object.__dict__["__getattribute__"]
+_GETATTR: Final = _Module.__dict__["__getattr__"]
+_SETATTR: Final = _Module.__dict__["__setattr__"]
+_CALL: Final = _Module.__dict__["__call__"]
+_CALL_IMPL: Final = _Module.__dict__["_call_impl"]
+
+#: Where parameters, buffers and submodules are kept, in the order in which they are asked.
+_TABLES: Final = ("_parameters", "_buffers", "_modules")
+_HOOKS: Final = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
+_GLOBAL_HOOKS: Final = tuple(
+    f"_global{name}"
+    for name in ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks")
+)
+_NOT_HOOKED: Final = (dict, OrderedDict)
+
+
+class ModuleVariable(UserDefinedObject):
+    """A module."""
+
+    __slots__ = ()
+
+    # --- attributes ------------------------------------------------------------------------
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        attr = type_lookup(tx, self.cls, name)
+        # A property that raises AttributeError falls back on ``__getattr__``: the general way knows how.
+        computed = (
+            attr is not None and attr.is_data and attr.binding in (Binding.PROPERTY, Binding.DESCRIPTOR)
+        )
+        if computed or not self._reads_plainly(tx):
+            return super().getattr_(tx, name)
+        found = attributes.generic_lookup(tx, self, self.cls, name, attr)
+        if found is None:
+            found = self._registered(tx, name)
+        if found is None:
+            attributes.raise_no_attribute(tx, self.cls, name)
+        return found
+
+    def _reads_plainly(self, tx: Tx) -> bool:
+        """Whether the class reads attributes as `nn.Module` does."""
+        key = (id(self.cls), _GETATTR)
+        known = tx.reads.get(key)
+        if known is None:
+            hook = type_lookup(tx, self.cls, "__getattribute__")
+            fallback = type_lookup(tx, self.cls, "__getattr__")
+            known = hook is not None and hook.raw is _OBJECT_GETATTRIBUTE
+            known = known and fallback is not None and fallback.raw is _GETATTR
+            tx.reads[key] = known
+        return bool(known)
+
+    def _own(self, tx: Tx, name: str) -> Var | None:
+        """An entry of the instance dictionary."""
+        own = self.instance_dict(tx)
+        return None if own is None else namespace.lookup(tx, own, name, AttrSource)
+
+    def _registered(self, tx: Tx, name: str) -> VariableTracker | None:
+        """``Module.__getattr__``, None where it raises."""
+        for table in _TABLES:
+            entries = self._own(tx, table)
+            if entries is None:
+                continue
+            found = _entry(tx, entries.realize(tx), name)
+            if found is not None:
+                return found
+        return None
+
+    def setattr_(self, tx: Tx, name: str, value: VariableTracker) -> None:
+        hook = type_lookup(tx, self.cls, "__setattr__")
+        if hook is None or hook.raw is not _SETATTR or self._is_registration(tx, name, value):
+            super().setattr_(tx, name, value)
+        else:
+            attributes.generic_setattr(tx, self, self.cls, name, value)
+
+    def _is_registration(self, tx: Tx, name: str, value: VariableTracker) -> bool:
+        """Whether the value, or what is there under the name, is a parameter, buffer or module."""
+        cls = value.realize(tx).python_type(tx)
+        if issubclass(cls, (torch.Tensor, _Module)):
+            known_plain = cls is torch.Tensor and not _is_marked(tx, value.realize(tx))
+            if not known_plain:
+                return True
+        return self._registered(tx, name) is not None
+
+    # --- calls -----------------------------------------------------------------------------
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        if self._calls_forward(tx):
+            return self.invoke(tx, "forward", args, kwargs)
+        return super().call(tx, args, kwargs)
+
+    def _calls_forward(self, tx: Tx) -> bool:
+        """Whether a call of the module is a call of ``forward`` and nothing else."""
+        call = type_lookup(tx, self.cls, "__call__")
+        implementation = type_lookup(tx, self.cls, "_call_impl")
+        if (
+            call is None
+            or call.raw is not _CALL
+            or implementation is None
+            or implementation.raw is not _CALL_IMPL
+        ):
+            return False
+        compiled = self.getattr_(tx, "_compiled_call_impl").realize(tx)
+        if not compiled.is_constant() or self._own(tx, "_call_impl") is not None:
+            return False
+        return self._has_no_hooks(tx) and _no_global_hooks(tx)
+
+    def _has_no_hooks(self, tx: Tx) -> bool:
+        return all(_is_empty(tx, self._own(tx, name)) for name in _HOOKS)
+
+    def invoke(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        attr = type_lookup(tx, self.cls, name)
+        if attr is None or attr.binding is not Binding.FUNCTION or not self._reads_plainly(tx):
+            return super().invoke(tx, name, args, kwargs)
+        if self._own(tx, name) is not None:
+            return super().invoke(tx, name, args, kwargs)
+        result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, args, kwargs)
+        return result
+
+
+def _entry(tx: Tx, entries: VariableTracker, name: str) -> VariableTracker | None:
+    """``entries[name]`` of a dictionary of parameters, buffers or modules; None when it has no such key."""
+    handle: Handle | None = getattr(entries, "handle", None)
+    if handle is not None and entries.python_type(tx) is dict:
+        found = namespace.lookup(tx, handle, name)
+        assert found is None or isinstance(found, VariableTracker)
+        return found
+    key = tx.make.constant(name)
+    if not operators.is_true(tx, operators.contains(tx, key, entries)):
+        return None
+    return items.getitem(tx, entries, key)
+
+
+def _is_marked(tx: Tx, tensor: VariableTracker) -> bool:
+    """Whether a tensor counts as a parameter or buffer by a mark on it."""
+    return any(attributes.hasattr_(tx, tensor, mark) for mark in ("_is_param", "_is_buffer"))
+
+
+def _is_empty(tx: Tx, entries: Var | None) -> bool:
+    """Whether a dictionary of hooks has no entries."""
+    if entries is None:
+        return False
+    if type(entries) is LazyVariableTracker and type(entries.value) in _NOT_HOOKED:
+        known = tx.heap.known(entries.value)
+        if known is None and not entries.value:
+            assert entries.source is not None
+            tx.guard("length", entries.source, 0)
+            return True
+    tracker: VariableTracker = entries.realize(tx)
+    count = tracker.length(tx)
+    return count.is_constant() and count.as_constant() == 0
+
+
+def _no_global_hooks(tx: Tx) -> bool:
+    handle = tx.globals_handle(vars(module_file), None)
+    return all(_is_empty(tx, namespace.lookup(tx, handle, name, GlobalSource)) for name in _GLOBAL_HOOKS)
+
+
+def _is_module(value: object) -> bool:
+    # Not `isinstance`, which asks the object for its ``__class__``.
+    return issubclass(type(value), _Module)
+
+
+@wraps_if(_is_module, order=20)
+def wrap_module(tx: Tx, value: torch.nn.Module, source: Source | None) -> ModuleVariable:
+    """The rule for modules: the class is guarded, attributes are read one by one."""
+    if issubclass(type(value), LazyModuleMixin):
+        tx.fail(Reason.UNSUPPORTED_VALUE, "a lazy module that has not met its first input")
+    if source is None:
+        source = anchor(tx, value)
+    tx.guard("type", source, type(value))
+    handle = tx.heap.handle_of(value, source)
+    made = ModuleVariable(type(value), handle, source)
+    handle.tracker = made
+    return made

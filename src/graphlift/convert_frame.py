@@ -11,21 +11,19 @@ import itertools
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from graphlift import _C, config, events
 from graphlift.backends import compile_graph
-from graphlift.codegen.entry_code import EntryCode
 from graphlift.errors import GraphliftError, ObservedException, SkipFrame, Unsupported
 from graphlift.guards.compile import CompiledGuards, compile_guards
 from graphlift.guards.explain import failed_guard
 from graphlift.guards.guard import Guard
 from graphlift.interpreter.capture import Assumption
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
-from graphlift.output_graph import CapturedGraph
 from graphlift.sources import Source
 
 _product_numbers = itertools.count()

@@ -69,5 +69,6 @@ class DynamicPolicy:
         name = source.name()
         changed = [self._shared.note(f"{name}.size({dim})", size) for dim, size in enumerate(shape)]
         return tuple(
-            self._automatic and has_changed and size > 1 for has_changed, size in zip(changed, shape, strict=True)
+            self._automatic and has_changed and size > 1
+            for has_changed, size in zip(changed, shape, strict=True)
         )

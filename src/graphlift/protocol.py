@@ -201,7 +201,14 @@ class Tx(ABC):
         """The present place in the user's program."""
 
     @abstractmethod
-    def inline(self, function: Var, code: CodeType, bound: dict[str, Var], closure: Sequence[Handle], module_globals: Handle) -> Var:
+    def inline(
+        self,
+        function: Var,
+        code: CodeType,
+        bound: dict[str, Var],
+        closure: Sequence[Handle],
+        module_globals: Handle,
+    ) -> Var:
         """Run a Python function's code on trackers and give what it returns (a generator object for
         generator functions). `bound` maps each parameter to its value."""
 
@@ -211,7 +218,9 @@ class Tx(ABC):
         (False, return value)."""
 
     @abstractmethod
-    def run_host(self, function: FunctionType, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None) -> Var:
+    def run_host(
+        self, function: FunctionType, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None
+    ) -> Var:
         """Inline a polyfill: a plain Python function of graphlift's that stands for C code."""
 
     @abstractmethod

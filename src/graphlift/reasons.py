@@ -29,7 +29,8 @@ class Reason(enum.Enum):
 
     DATA_DEPENDENT_BRANCH = ReasonText(
         "Data-dependent branching",
-        "The program takes a different path according to a tensor's value, which is not known while the graph is made.",
+        "The program takes a different path according to a tensor's value, "
+        "which is not known while the graph is made.",
         (
             "Use `torch.cond` to keep both branches in the graph.",
             "Use `torch.where` if both results can be computed.",
@@ -37,13 +38,17 @@ class Reason(enum.Enum):
     )
     DATA_DEPENDENT_VALUE = ReasonText(
         "Data-dependent value",
-        "A Python value is taken out of a tensor (`.item()`, `.tolist()`, `int(t)`, ...), which only the running graph knows.",
+        "A Python value is taken out of a tensor (`.item()`, `.tolist()`, `int(t)`, ...), "
+        "which only the running graph knows.",
         ("Keep the value in a tensor, or take it out after the compiled region.",),
     )
     DATA_DEPENDENT_SHAPE = ReasonText(
         "Data-dependent output shape",
         "The shape of this operation's result depends on the values of its inputs.",
-        ("Use an operation whose result shape is known from its inputs, e.g. `torch.where` with three arguments.",),
+        (
+            "Use an operation whose result shape is known from its inputs, "
+            "e.g. `torch.where` with three arguments.",
+        ),
     )
     NO_TENSOR_MODEL = ReasonText(
         "Operation without a symbolic model",
@@ -81,7 +86,10 @@ class Reason(enum.Enum):
     INPUT_OUTPUT = ReasonText(
         "Input or output",
         "The call talks to the outside world, so it must happen at its place in the program.",
-        ("Remove it, move it out of the compiled function, or guard it with `if not graphlift.is_compiling()`.",),
+        (
+            "Remove it, move it out of the compiled function, "
+            "or guard it with `if not graphlift.is_compiling()`.",
+        ),
     )
     SIDE_EFFECT = ReasonText(
         "Side effect that cannot be put off",
@@ -125,7 +133,8 @@ class Reason(enum.Enum):
     )
     IMPURE_READ = ReasonText(
         "Read of something that changes by itself",
-        "Time, environment, random state or the like was read; a graph would keep the value of the first call.",
+        "Time, environment, random state or the like was read; "
+        "a graph would keep the value of the first call.",
         ("Read it outside and pass it as an argument.",),
     )
     RECURSION = ReasonText(
@@ -150,5 +159,6 @@ class Reason(enum.Enum):
             lines.append(f"  Context: {context}")
         if stack:
             lines.append("  Your program's stack, innermost last:")
-            lines.extend(f'    File "{code.co_filename}", line {line}, in {code.co_qualname}' for code, line in stack)
+            for code, line in stack:
+                lines.append(f'    File "{code.co_filename}", line {line}, in {code.co_qualname}')
         return "\n".join(lines)

@@ -175,6 +175,8 @@ def _difference(handle: Handle, table: Table) -> tuple[list[Var], list[tuple[Var
     if handle.complete and list(table) != [*was, *fresh]:
         return [], [cast(tuple[Var, Var], entry) for entry in table.values()], True
     stored = [
-        entry for key, entry in table.items() if key in removed or key not in first or first[key][1] is not entry[1]
+        entry
+        for key, entry in table.items()
+        if key in removed or key not in first or first[key][1] is not entry[1]
     ]
     return [first[key][0] for key in gone], cast(list[tuple[Var, Var]], stored), False

@@ -19,6 +19,7 @@ from graphlift.sources import Source
 #: The local that holds the graph's results.
 GRAPH_OUT = "graph_out_0"
 
+_LASTING = frozenset({"builtins", "graphlift", "torch"})
 _CODE_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis))
 
 
@@ -28,7 +29,9 @@ def is_lasting(value: object) -> bool:
     root = module.partition(".")[0] if isinstance(module, str) else ""
     if not root and isinstance(getattr(value, "__objclass__", None), type):
         root = value.__objclass__.__module__.partition(".")[0]  # type: ignore[attr-defined]
-    return root in ("builtins", "graphlift", "torch") or root in sys.stdlib_module_names and root != "__main__"
+    return root in ("builtins", "graphlift", "torch") or (
+        root in sys.stdlib_module_names and root != "__main__"
+    )
 
 
 class PyCodegen(Codegen):

@@ -94,7 +94,9 @@ class Context:
         policy = self._policies.get(code)
         if policy is None:
             seen = _seen.setdefault(code, Seen())
-            policy = self._policies[code] = DynamicPolicy(self.settings.dynamic, config.automatic_dynamic, seen)
+            policy = self._policies[code] = DynamicPolicy(
+                self.settings.dynamic, config.automatic_dynamic, seen
+            )
         return policy
 
     def _may_recompile(self, code: CodeType, reasons: list[str]) -> bool:

@@ -99,21 +99,15 @@ def _wrap(model: Any, settings: Settings) -> Any:
     if isinstance(model, (staticmethod, classmethod)):
         return type(model)(_wrap(model.__func__, settings))
     if isinstance(model, property):
-        parts = (model.fget, model.fset, model.fdel)
-        return property(*(part and _wrap(part, settings) for part in parts), doc=model.__doc__)
+        fget, fset, fdel = (part and _wrap(part, settings) for part in (model.fget, model.fset, model.fdel))
+        return property(fget, fset, fdel, model.__doc__)
     if isinstance(model, functools.partial):
         return functools.partial(_wrap(model.func, settings), *model.args, **model.keywords)
-    if isinstance(model, type) or not hasattr(type(model), "__call__"):
-        return _as_it_is(model)
-    if isinstance(model, (types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType)):
-        return model
-    return _wrap_object(model, settings)
-
-
-def _as_it_is(model: Any) -> Any:
     if not callable(model):
         raise TypeError(f"graphlift.compile takes a callable, not {type(model).__name__}")
-    return model
+    if isinstance(model, type):
+        return model
+    return _wrap_object(model, settings)
 
 
 def compile_function(function: types.FunctionType, settings: Settings) -> Any:

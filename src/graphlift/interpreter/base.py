@@ -122,7 +122,9 @@ class InstructionTranslatorBase(Translator):
 
         def announce(index: int, handler: Handler) -> Handler:
             def run(tx: InstructionTranslatorBase, operand: Any) -> int | None:
-                events.emit(events.Step(decoded.op(index), decoded.shown(index), [repr(v) for v in tx.stack]))
+                events.emit(
+                    events.Step(0, decoded.op(index), decoded.shown(index), [repr(v) for v in tx.stack])
+                )
                 return handler(tx, operand)
 
             return run
@@ -184,7 +186,8 @@ class InstructionTranslatorBase(Translator):
 
     def builtins_handle(self) -> Handle:
         """The namespace of builtins."""
-        return self.capture.builtins()
+        handle: Handle = self.capture.builtins()
+        return handle
 
     def handled_exception(self) -> Var | None:
         """See `dispatch.Translator.handled_exception`."""
@@ -233,7 +236,8 @@ class InstructionTranslatorBase(Translator):
         module_globals: Handle,
     ) -> Var:
         """See `protocol.Tx.inline`."""
-        return self.capture.inline(self, function, code, bound, closure, module_globals)
+        result: Var = self.capture.inline(self, function, code, bound, closure, module_globals)
+        return result
 
     def run_host(
         self, function: FunctionType, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None
@@ -245,9 +249,12 @@ class InstructionTranslatorBase(Translator):
         """The frame as it stands now, for a generator object."""
         return self.frame
 
-    def resume_generator(self, frame: FrameState, sent: Var | None, error: Var | None = None) -> tuple[bool, Var]:
+    def resume_generator(
+        self, frame: FrameState, sent: Var | None, error: Var | None = None
+    ) -> tuple[bool, Var]:
         """See `protocol.Tx.resume_generator`."""
-        return self.capture.resume(self, frame, sent, error)
+        resumed: tuple[bool, Var] = self.capture.resume(self, frame, sent, error)
+        return resumed
 
     def enter_handler(self, error: ObservedException) -> int:
         """Unwind to the handler of the present step; raises `error` when there is none."""

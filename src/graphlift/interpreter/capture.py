@@ -17,6 +17,7 @@ from graphlift.protocol import Make, Tx, Var, Where
 from graphlift.sources import ModuleDictSource, ObjectSource, Source
 from graphlift.variables.builder import Builder
 
+
 class Assumption(NamedTuple):
     """One thing that was assumed, before it becomes a guard.
 
@@ -42,14 +43,10 @@ class Assumptions:
 
     def add(self, kind: str, source: Source, payload: tuple[Any, ...], tx: Tx) -> None:
         """Assume `kind` of `source`, unless it was assumed already."""
-        key = (kind, source, *(id(part) if isinstance(part, (list, dict)) else _exact(part) for part in payload))
-        try:
-            if key in self._known:
-                return
+        key = (kind, source, *map(_exact, payload))
+        if key not in self._known:
             self._known[key] = None
-        except TypeError:  # an unhashable payload: assumed again, which does no harm
-            pass
-        self.rows.append(Assumption(kind, source, payload, tx.where()))
+            self.rows.append(Assumption(kind, source, payload, tx.where()))
 
 
 def _exact(part: Any) -> Hashable:
@@ -125,7 +122,9 @@ class Capture:
         known = self.heap.known(namespace)
         if known is not None:
             return known
-        return self.heap.handle_of(namespace, self.object_source("builtins").child(ModuleDictSource, "__dict__"))
+        return self.heap.handle_of(
+            namespace, self.object_source("builtins").child(ModuleDictSource, "__dict__")
+        )
 
     def object_source(self, name: str) -> Source:
         """The source of a loaded module; one object a module and capture."""

@@ -79,8 +79,13 @@ class Translator(Tx):
         """Raise an exception instance; what is being handled becomes its ``__context__``."""
 
     @abstractmethod
+    def suspend(self) -> FrameState:
+        """The frame as it stands now, for a generator object."""
+
+    @abstractmethod
     def reraise(self, value: Var) -> NoReturn:
         """Let an exception go on as it is."""
+
 
 #: The frame is done; its value is in `tx.result`.
 RETURNED: Final = -1

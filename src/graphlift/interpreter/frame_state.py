@@ -70,7 +70,9 @@ class FrameState:
 
     def copy(self) -> FrameState:
         """A snapshot: contents are shared, containers are not."""
-        other = FrameState(self.code, self.decoded, dict(self.symbolic_locals), self.closure, self.module_globals)
+        other = FrameState(
+            self.code, self.decoded, dict(self.symbolic_locals), self.closure, self.module_globals
+        )
         other.restore(self)
         return other
 

@@ -50,13 +50,16 @@ class InstructionTranslator(InstructionTranslatorBase):
         module_globals = capture.heap.handle_of(function.__globals__, namespace)
         cells = root.child(FunctionFieldSource, "__closure__")
         closure = [
-            capture.heap.handle_of(cell, cells.item(index)) for index, cell in enumerate(function.__closure__ or ())
+            capture.heap.handle_of(cell, cells.item(index))
+            for index, cell in enumerate(function.__closure__ or ())
         ]
         arguments = {
             name: LazyVariableTracker(value, ParamSource(None, (index, name)))
             for index, (name, value) in enumerate(zip(parameters(code), params, strict=True))
         }
-        super().__init__(capture, FrameState(code, decode(code), dict(arguments), closure, module_globals), None)
+        super().__init__(
+            capture, FrameState(code, decode(code), dict(arguments), closure, module_globals), None
+        )
         self.function_source = root
 
     def translate(self) -> Translation:

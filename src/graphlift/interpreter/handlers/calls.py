@@ -56,8 +56,8 @@ def CALL_KW(tx: Translator, count: int) -> None:
 def CALL_FUNCTION_EX(tx: Translator, has_kwargs: bool) -> None:
     keywords = tx.stack.pop() if has_kwargs else None
     star = tx.stack.pop()
-    args = iteration.unpack(tx, star)
-    function, args = _pop_callable(tx, args)
+    args: list[Var] = list(iteration.unpack(tx, star))
+    function, args = _pop_callable(tx, list(args))
     kwargs = {} if keywords is None else tx.keyword_arguments(keywords)
     tx.stack.append(tx.call(function, args, kwargs))
 
@@ -102,6 +102,7 @@ def SET_FUNCTION_ATTRIBUTE(tx: Translator, part: str) -> None:
     """Follows MAKE_FUNCTION at once: the function is made anew with one part more."""
     function = tx.stack.pop()
     value = tx.stack.pop()
+    assert tx.bare_function is not None
     made, code, parts = tx.bare_function
     assert made is function
     parts = {**parts, part: value}

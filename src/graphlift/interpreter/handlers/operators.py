@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphlift.interpreter.dispatch import Handler, Translator, family, handler
+from graphlift.protocol import Var
 from graphlift.variables.slots import items, operators
 
 
@@ -85,7 +86,7 @@ def DELETE_SUBSCR(tx: Translator, operand: None) -> None:
     items.delitem(tx, tx.stack.pop(), key)
 
 
-def _pop_slice(tx: Translator) -> object:
+def _pop_slice(tx: Translator) -> Var:
     stop, start = tx.stack.pop(), tx.stack.pop()
     return tx.make.slice(start, stop, tx.make.constant(None))
 

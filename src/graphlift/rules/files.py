@@ -36,6 +36,7 @@ _SITE: Final = tuple(
 #: Parts of torch by the beginning of their path; the longest match counts. Whatever is not listed is
 #: machinery (compilers, serialisation, process groups) that a graph cannot hold.
 _TORCH_PARTS: Final[dict[str, FileTreatment]] = {
+    "__init__.py": "inline",
     "_jit_internal.py": "inline",
     "_lobpcg.py": "skip",
     "_lowrank.py": "inline",

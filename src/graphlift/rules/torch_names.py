@@ -52,17 +52,26 @@ _REFUSED_NAMES: Final = (
     "_sync",
     "_print",
     "clear_autocast_cache",
+    "compile",
     "dsmm",
     "frombuffer",
     "from_file",
     "from_numpy",
     "hsmm",
     "init_num_threads",
+    "set_default_device",
+    "set_default_dtype",
+    "set_default_tensor_type",
+    "set_deterministic_debug_mode",
+    "set_float32_matmul_precision",
     "set_flush_denormal",
     "set_num_interop_threads",
     "set_num_threads",
+    "set_printoptions",
+    "set_warn_always",
     "spmm",
     "to_dlpack",
+    "use_deterministic_algorithms",
 )
 
 #: Answers about tensors, types and the state of the process, given without a node.
@@ -76,13 +85,8 @@ _ANSWERED_NAMES: Final = (
     "get_autocast_gpu_dtype",
     "get_default_device",
     "get_default_dtype",
-    "get_deterministic_debug_mode",
     "get_device",
     "get_float32_matmul_precision",
-    "get_num_interop_threads",
-    "get_num_threads",
-    "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled",
     "is_autocast_cache_enabled",
     "is_autocast_cpu_enabled",
     "is_autocast_enabled",
@@ -100,11 +104,9 @@ _ANSWERED_NAMES: Final = (
     "is_storage",
     "is_tensor",
     "is_vulkan_available",
-    "is_warn_always_enabled",
     "numel",
     "promote_types",
     "result_type",
-    "typename",
 )
 
 
@@ -114,7 +116,7 @@ def _graph_functions() -> Iterator[Any]:
         yield from _callables(getattr(_C, part))
     yield from _functional()
     yield from _named(torch.functional, torch.functional.__all__)
-    yield from _named(torch, ("_assert", "sym_sqrt", "segment_reduce"))
+    yield from _named(torch, ("_assert", "segment_reduce"))
     yield _C._set_grad_enabled
 
 

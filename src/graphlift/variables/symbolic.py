@@ -80,8 +80,8 @@ class SymNodeVariable(VariableTracker):
         """The number it is in this capture, kept by a guard."""
         return ConstantVariable(self.python_type(tx)(self.value.sym))
 
-    def is_constant(self) -> bool:
-        return False
+    def snapshot(self, tx: Tx, depth: int = 0) -> Any:
+        return self.settle(tx).value
 
     def hash_key(self, tx: Tx) -> Hashable:
         return self.settle(tx).hash_key(tx)

@@ -19,7 +19,9 @@ from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.folding import as_host
-from graphlift.variables.graph_calls import as_graph_argument
+from graphlift.variables.graph_calls import as_graph_argument, graph_call
+from graphlift.variables.slots import operators
+from graphlift.variables.symbolic import SymNodeVariable
 from graphlift.variables.tensor import TensorVariable
 from graphlift.variables.torch_functions import fold_call, torch_model
 
@@ -113,6 +115,43 @@ def _graph_break(tx: Tx, args: Args, kwargs: Kwargs) -> Var:
 def _annotate(tx: Tx, args: Args, kwargs: Kwargs) -> Var:
     given = dict(zip(("the_type", "the_value"), args, strict=False)) | dict(kwargs)
     return given["the_value"]
+
+
+# --- symbolic numbers ---------------------------------------------------------------------------------
+
+_SYM_FUNCTIONS: Final[tuple[Any, ...]] = (
+    torch.sym_float,
+    torch.sym_int,
+    torch.sym_max,
+    torch.sym_min,
+    torch.sym_not,
+    torch.sym_sqrt,
+    torch.sym_sum,
+)
+
+
+def _of_numbers(function: Any) -> None:
+    fold = fold_call(function)
+
+    @torch_model(function)
+    def answer(tx: Tx, args: Args, kwargs: Kwargs) -> Var:
+        if any(type(arg.realize(tx)) is SymNodeVariable for arg in args):
+            return graph_call(tx, function, args, kwargs)
+        folded: Var = fold(tx, args, kwargs)
+        return folded
+
+
+for _function in _SYM_FUNCTIONS:
+    _of_numbers(_function)
+
+
+@torch_model(torch._check, torch._check_not_implemented, torch._check_type, torch._check_value)
+def _check(tx: Tx, args: Args, kwargs: Kwargs) -> Var:
+    """Nothing where the condition holds; CPython runs a check that fails, and finds the words."""
+    condition = args[0] if args else kwargs["cond"]
+    if not operators.is_true(tx, condition):
+        tx.fail(Reason.EXCEPTION, "a check of torch's that does not hold")
+    return tx.make.constant(None)
 
 
 # --- overloading ------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("interpreter",),
     ("convert_frame",),
     ("compiled",),
-    ("report", "explain", "__init__", "cli", "__main__"),
+    ("report", "__init__", "cli", "__main__"),
     ("testing",),
 )
 

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from graphlift import _C, config, events
-from graphlift.explain import explain
+from graphlift.report.explain import explain
 from graphlift.report.explanation import ExplainOutput
 from graphlift.report.gathered import KINDS
 

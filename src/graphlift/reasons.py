@@ -46,8 +46,7 @@ class Reason(enum.Enum):
         "Data-dependent output shape",
         "The shape of this operation's result depends on the values of its inputs.",
         (
-            "Use an operation whose result shape is known from its inputs, "
-            "e.g. `torch.where` with three arguments.",
+            "Use an operation whose result shape is known, e.g. `torch.where` with three arguments.",
         ),
     )
     NO_TENSOR_MODEL = ReasonText(
@@ -87,8 +86,8 @@ class Reason(enum.Enum):
         "Input or output",
         "The call talks to the outside world, so it must happen at its place in the program.",
         (
-            "Remove it, move it out of the compiled function, "
-            "or guard it with `if not graphlift.is_compiling()`.",
+            "Move it out of the compiled function.",
+            "Leave it out during capture: `if not graphlift.is_compiling(): ...`.",
         ),
     )
     SIDE_EFFECT = ReasonText(

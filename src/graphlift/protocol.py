@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any, ClassVar, Literal, NoReturn
 
 from graphlift.heap import Handle, Heap
@@ -120,6 +120,10 @@ class Make(ABC):
         """A dictionary made by the program."""
 
     @abstractmethod
+    def namespace_dict(self, handle: Handle) -> Var:
+        """The dictionary whose handle this is: an object's ``__dict__`` as a value."""
+
+    @abstractmethod
     def set(self, items: Sequence[Var], cls: type = set) -> Var:
         """A set or frozenset made by the program."""
 
@@ -219,7 +223,7 @@ class Tx(ABC):
 
     @abstractmethod
     def run_host(
-        self, function: FunctionType, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None
+        self, function: Callable[..., Any], args: Sequence[Var], kwargs: Mapping[str, Var] | None = None
     ) -> Var:
         """Inline a polyfill: a plain Python function of graphlift's that stands for C code."""
 

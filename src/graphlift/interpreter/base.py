@@ -6,8 +6,8 @@ Owns the loop and what handlers and slots ask of the translator. It must not kno
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import CodeType, FunctionType
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any, ClassVar, NoReturn
 
 from graphlift import events
@@ -240,7 +240,7 @@ class InstructionTranslatorBase(Translator):
         return result
 
     def run_host(
-        self, function: FunctionType, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None
+        self, function: Callable[..., Any], args: Sequence[Var], kwargs: Mapping[str, Var] | None = None
     ) -> Var:
         """See `protocol.Tx.run_host`."""
         return self.call(self.make.from_value(function, None), args, kwargs)

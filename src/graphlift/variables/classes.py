@@ -1,0 +1,422 @@
+"""Classes as values: their attributes, and calling them to make objects.
+
+Owns ``type.__call__`` (``__new__``, then ``__init__``), attribute access on classes, and the table of C classes
+with a model for their ``__new__``. Mirrors type_call, type_getattro and type_setattro of Objects/typeobject.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import BuiltinFunctionType
+from typing import Any, Final
+
+from graphlift.heap import Handle
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import AttrSource, SlotSource, Source
+from graphlift.variables import namespace
+from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
+from graphlift.variables.builder import wraps_if
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.slots import attributes
+from graphlift.variables.slots.type_lookup import (
+    Binding,
+    TypeAttr,
+    anchor,
+    class_namespace,
+    is_immutable,
+    mro_of,
+    namespace_of,
+    raw_lookup,
+    type_lookup,
+)
+
+#: Makes an instance: (tx, class tracker, class, positional arguments, keyword arguments) -> tracker.
+Construct = Callable[[Tx, Any, type, Sequence[Any], Mapping[str, Any]], Any]
+
+#: C classes -> the model of their `__new__` (for subclasses, too); the flag says that `__init__` is included.
+_NEW: Final[dict[type, tuple[Construct, bool]]] = {}
+
+_TYPE_GETATTRIBUTE: Final = type.__dict__["__getattribute__"]
+_IS_ABSTRACT: Final = 1 << 20
+
+
+def constructs(*classes: type, whole: bool = False) -> Callable[[Construct], Construct]:
+    """Register the model of a C class's ``__new__``.
+
+    Arguments:
+        whole: the model does the work of the C class's ``__init__``, too.
+    """
+
+    def register(construct: Construct) -> Construct:
+        for cls in classes:
+            _NEW[cls] = (construct, whole)
+        return construct
+
+    return register
+
+
+class ClassVariable(VariableTracker):
+    """A class.
+
+    Attributes:
+        value: the class itself; its identity is guarded wherever it was found.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: type, source: Source | None = None) -> None:
+        self.source = source
+        self.value: Final = value
+
+    def python_type(self, tx: Tx) -> type:
+        return type(self.value)
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        hook = type_lookup(tx, type(self.value), "__hash__")
+        if hook is not None and hook.binding is not Binding.C_METHOD:
+            tx.fail(Reason.UNSUPPORTED_OPERATION, f"hash() of {self!r} by a method of the user's")
+        return self.value
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        meta = type(self.value)
+        hook = type_lookup(tx, meta, "__call__")
+        if hook is None or hook.binding is Binding.C_METHOD:
+            return self.instantiate(tx, args, kwargs)
+        result: VariableTracker = attributes.call_attr(tx, hook, self, meta, args, kwargs)
+        return result
+
+    def instantiate(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        """``type.__call__``: the class's ``__new__``, then its ``__init__``."""
+        cls = self.value
+        new = type_lookup(tx, cls, "__new__")
+        assert new is not None
+        if type(new.raw) is BuiltinFunctionType:
+            made, initialised = c_construct(tx, self, cls, new.raw, args, kwargs)
+        else:
+            initialised = False
+            made = attributes.bind(tx, new, None, cls).realize(tx).call(tx, [self, *args], kwargs)
+        made = made.realize(tx)
+        if not initialised and issubclass(made.python_type(tx), cls):
+            self._initialise(tx, made, args, kwargs)
+        assert isinstance(made, VariableTracker)
+        return made
+
+    def _initialise(
+        self, tx: Tx, made: Any, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> None:
+        kind = made.python_type(tx)
+        init = type_lookup(tx, kind, "__init__")
+        assert init is not None
+        result = attributes.call_attr(tx, init, made, kind, args, kwargs).realize(tx)
+        if result.python_type(tx) is not type(None):
+            result.type_error(tx, "__init__() should return None, not '{}'")
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        model = _TYPE_METHODS.get(name)
+        if model is not None:
+            result: VariableTracker = model(tx, self, args, kwargs)
+            return result
+        attr = raw_lookup(self.value, name)
+        if attr is not None and (attr[1], name) in CLASS_METHODS:
+            made: VariableTracker = CLASS_METHODS[attr[1], name](tx, self, args, kwargs)
+            return made
+        return self.refuse(tx, f"method {name!r}")
+
+    # --- attributes ------------------------------------------------------------------------------
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        meta = type(self.value)
+        hook = type_lookup(tx, meta, "__getattribute__")
+        if hook is not None and hook.raw is not _TYPE_GETATTRIBUTE:
+            tx.fail(
+                Reason.UNSUPPORTED_OPERATION, f"attribute of {self!r}, whose metaclass has `__getattribute__`"
+            )
+        found = self.type_getattr(tx, name)
+        if found is not None:
+            return found
+        fallback = type_lookup(tx, meta, "__getattr__")
+        if fallback is not None:
+            result: VariableTracker = attributes.call_attr(tx, fallback, self, meta, [tx.make.constant(name)])
+            return result
+        tx.raise_(AttributeError, f"type object '{self.value.__name__}' has no attribute '{name}'")
+
+    def type_getattr(self, tx: Tx, name: str) -> VariableTracker | None:
+        """``type.__getattribute__``; None when there is no such attribute."""
+        meta = type(self.value)
+        of_meta = type_lookup(tx, meta, name)
+        if of_meta is not None and of_meta.is_data:
+            found: VariableTracker = attributes.bind(tx, of_meta, self, meta)
+            return found
+        attr = type_lookup(tx, self.value, name)
+        if attr is not None:
+            return self._own(tx, attr, name)
+        if of_meta is not None:
+            found = attributes.bind(tx, of_meta, self, meta)
+            return found
+        return None
+
+    def _own(self, tx: Tx, attr: TypeAttr, name: str) -> VariableTracker:
+        if attr.binding is Binding.C_CLASS_METHOD:
+            made: VariableTracker = tx.make.builtin_method(name, self)
+            return made
+        made = attributes.bind(tx, attr, None, self.value)
+        return made
+
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__base__", "__doc__"):
+            value = _plain_field(self.value, descriptor, name)
+            if value is not _UNKNOWN:
+                at = anchor(tx, self.value)
+                made: Any
+                if is_immutable(self.value):
+                    made = tx.make.from_value(value, None)
+                else:
+                    made = tx.make.lazy(value, at.child(SlotSource, descriptor))
+                assert isinstance(made, VariableTracker)
+                return made
+        return self.refuse(tx, f"attribute {name!r}")
+
+    def setattr_(self, tx: Tx, name: str, value: VariableTracker) -> None:
+        self._set(tx, name, value)
+
+    def delattr_(self, tx: Tx, name: str) -> None:
+        self._set(tx, name, None)
+
+    def _set(self, tx: Tx, name: str, value: VariableTracker | None) -> None:
+        meta = type(self.value)
+        hook = type_lookup(tx, meta, "__delattr__" if value is None else "__setattr__")
+        if hook is not None and hook.binding is not Binding.C_METHOD:
+            arguments = [tx.make.constant(name)] if value is None else [tx.make.constant(name), value]
+            attributes.call_attr(tx, hook, self, meta, arguments)
+        else:
+            self.type_setattr(tx, name, value)
+
+    def type_setattr(self, tx: Tx, name: str, value: VariableTracker | None) -> None:
+        """``type.__setattr__`` and, with None, ``type.__delattr__``."""
+        cls = self.value
+        if is_immutable(cls):
+            tx.raise_(TypeError, f"cannot set '{name}' attribute of immutable type '{cls.__name__}'")
+        of_meta = type_lookup(tx, type(cls), name)
+        if of_meta is not None and of_meta.is_data:
+            self.refuse(tx, f"setting attribute {name!r}")
+        own = class_namespace(tx, cls, self)
+        if value is not None:
+            namespace.store(tx, own, name, tx.make.constant(name), value)
+        elif not namespace.delete(tx, own, name, AttrSource):
+            tx.raise_(AttributeError, f"type object '{cls.__name__}' has no attribute '{name}'")
+
+    # --- special methods of the metaclass --------------------------------------------------------
+
+    def special(self, tx: Tx, name: str, *args: Any) -> Any:
+        """Call a special method that the metaclass defines; `NOT_IMPLEMENTED` when it defines none in Python."""
+        meta = type(self.value)
+        attr = type_lookup(tx, meta, name)
+        if attr is None or attr.binding is Binding.C_METHOD:
+            return NOT_IMPLEMENTED
+        return attributes.call_attr(tx, attr, self, meta, args)
+
+    def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        result = self.special(tx, "__getitem__", key)
+        if not isinstance(result, NotImplementedType):
+            return result.realize(tx)  # type: ignore[no-any-return]
+        attr = type_lookup(tx, self.value, "__class_getitem__")
+        if attr is None:
+            tx.raise_(TypeError, f"type '{self.value.__qualname__}' is not subscriptable")
+        bound = attributes.bind(tx, attr, None, self.value)
+        return bound.realize(tx).call(tx, [key], {})  # type: ignore[no-any-return]
+
+    def length(self, tx: Tx) -> VariableTracker:
+        result = self.special(tx, "__len__")
+        return super().length(tx) if isinstance(result, NotImplementedType) else result.realize(tx)
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        result = self.special(tx, "__iter__")
+        if isinstance(result, NotImplementedType):
+            tx.raise_(TypeError, f"'{type(self.value).__name__}' object is not iterable")
+        return result.realize(tx)  # type: ignore[no-any-return]
+
+    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
+        result = self.special(tx, "__contains__", item)
+        return result if isinstance(result, NotImplementedType) else result.realize(tx)
+
+    def truth(self, tx: Tx) -> VariableTracker | bool:
+        result = self.special(tx, "__bool__")
+        return True if isinstance(result, NotImplementedType) else result.realize(tx).truth(tx)
+
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if op != "|":
+            return NOT_IMPLEMENTED
+        return self.refuse(tx, "a union of types")
+
+    # --- becoming real ---------------------------------------------------------------------------
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.load_object(self.value)
+
+    def write_back(self, codegen: Codegen, handle: Handle) -> None:
+        """Emit the writes to the class's namespace."""
+        first = handle.first_table or {}
+        for name, (key, value) in (handle.table or {}).items():
+            before = first.get(name)
+            if before is None or before[1] is not value:
+                codegen.run(type.__setattr__, [self, key, value])
+        for name in handle.removed or ():
+            if name not in (handle.table or {}):
+                codegen.run(type.__delattr__, [self, ConstantVariable(name)])
+
+    def __repr__(self) -> str:
+        return f"ClassVariable({self.value.__qualname__})"
+
+
+_UNKNOWN: Final = object()
+
+
+def _plain_field(cls: type, descriptor: Any, name: str) -> Any:
+    """A field of a class read in C; `_UNKNOWN` where reading it could run code of the user's."""
+    if name == "__doc__":
+        text = namespace_of(cls).get("__doc__")
+        return text if text is None or type(text) is str else _UNKNOWN
+    return descriptor.__get__(cls)
+
+
+def is_class(value: object) -> bool:
+    """Whether `value` is a class."""
+    return isinstance(value, type) and type in mro_of(type(value))
+
+
+@wraps_if(is_class, order=40)
+def wrap_class(tx: Tx, value: type, source: Source | None) -> Var:
+    """Any class: pinned by its identity."""
+    if source is not None:
+        tx.guard("is", source, value)
+    return ClassVariable(value, source)
+
+
+# --- the methods of `type` ----------------------------------------------------------------------
+
+
+def _type_call(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    return cls.instantiate(tx, args, kwargs)
+
+
+def _type_getattribute(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    name = args[0].realize(tx).as_constant()
+    found = cls.type_getattr(tx, name)
+    if found is None:
+        tx.raise_(AttributeError, f"type object '{cls.value.__name__}' has no attribute '{name}'")
+    return found
+
+
+def _type_setattr(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    cls.type_setattr(tx, args[0].realize(tx).as_constant(), args[1])
+    return tx.make.constant(None)
+
+
+def _type_delattr(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    cls.type_setattr(tx, args[0].realize(tx).as_constant(), None)
+    return tx.make.constant(None)
+
+
+def _type_mro(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    return tx.make.list([tx.make.from_value(base, None) for base in mro_of(cls.value)])
+
+
+ClassMethod = Callable[[Tx, Any, Sequence[Any], Mapping[str, Any]], Any]
+
+_TYPE_METHODS: Final[dict[str, ClassMethod]] = {
+    "__call__": _type_call,
+    "__getattribute__": _type_getattribute,
+    "__setattr__": _type_setattr,
+    "__delattr__": _type_delattr,
+    "mro": _type_mro,
+}
+
+#: Models of class methods of C classes (``dict.fromkeys``), by class and name.
+CLASS_METHODS: Final[dict[tuple[type, str], ClassMethod]] = {}
+
+
+# --- making objects by C classes ----------------------------------------------------------------
+
+
+def c_construct(
+    tx: Tx, cls_var: Any, cls: type, new: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Any, bool]:
+    """Call a C ``__new__`` for `cls`: the object, and whether the C class's ``__init__`` is done with it, too."""
+    owner = new.__self__
+    row = next((_NEW[base] for base in mro_of(owner) if base in _NEW), None)
+    if row is None or (owner not in _NEW and "__new__" in namespace_of(owner)):
+        tx.fail(Reason.UNKNOWN_CALLABLE, f"making an object of {cls.__module__}.{cls.__qualname__}")
+    construct, whole = row
+    return construct(tx, cls_var, cls, args, kwargs), whole and cls is owner
+
+
+@constructs(object)
+def _new_object(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if args or kwargs:
+        new, init = type_lookup(tx, cls, "__new__"), type_lookup(tx, cls, "__init__")
+        if new is not None and new.raw is not object.__new__:
+            tx.raise_(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
+        if init is not None and init.raw is object.__dict__["__init__"]:
+            tx.raise_(TypeError, f"{cls.__name__}() takes no arguments")
+    if cls.__flags__ & _IS_ABSTRACT:
+        try:
+            object.__new__(cls)
+        except TypeError as error:
+            tx.raise_real(error)
+    if cls.__basicsize__ and not cls.__flags__ & (1 << 9) and cls is not object:
+        tx.fail(Reason.UNKNOWN_CALLABLE, f"making an object of {cls.__module__}.{cls.__qualname__}")
+    return tx.make.instance(cls_var)
+
+
+@constructs(type)
+def _new_type(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    tx.fail(Reason.CLASS_DEFINITION, "a class made by calling its metaclass")
+
+
+def _is_new(value: object) -> bool:
+    return (
+        type(value) is BuiltinFunctionType
+        and value.__name__ == "__new__"
+        and isinstance(value.__self__, type)
+    )
+
+
+class NewFunctionVariable(ConstantVariable):
+    """The ``__new__`` of a C class as a value: ``object.__new__``, ``tuple.__new__``."""
+
+    __slots__ = ()
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        owner = self.value.__self__
+        if not args:
+            tx.raise_(TypeError, f"{owner.__name__}.__new__(): not enough arguments")
+        cls = args[0].realize(tx)
+        if not isinstance(cls, ClassVariable):
+            self.refuse(tx, f"call with {cls!r}")
+        if not issubclass(cls.value, owner):
+            text = f"{owner.__name__}.__new__({cls.value.__name__}): {cls.value.__name__} is not a subtype of {owner.__name__}"
+            tx.raise_(TypeError, text)
+        made: VariableTracker = c_construct(tx, cls, cls.value, self.value, args[1:], kwargs)[0]
+        return made
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.load_object(self.value)
+
+
+@wraps_if(_is_new, order=25)
+def wrap_new(tx: Tx, value: Any, source: Source | None) -> NewFunctionVariable:
+    """The ``__new__`` of a C class."""
+    if source is not None:
+        tx.guard("is", source, value)
+    return NewFunctionVariable(value, source)

@@ -1,0 +1,116 @@
+"""Objects of classes derived from builtin containers: an object with attributes whose builtin part is a tracker
+of its own (`storage`), sharing the object's handle.
+
+Owns which builtin part a class has, and how such objects are made and made real. What the builtin part does is
+in `sequences.py`, `mappings.py` and `sets.py`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from graphlift.heap import Handle
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import Source
+from graphlift.variables.builder import maker, wraps_if
+from graphlift.variables.classes import constructs
+from graphlift.variables.mappings import VARIABLES, DictVariable, dict_storage
+from graphlift.variables.sequences import ListVariable
+from graphlift.variables.slots.type_lookup import anchor, mro_of, type_lookup
+from graphlift.variables.user_defined import UserDefinedObject
+
+#: Builtin parts, most derived first.
+_KINDS: Final = (OrderedDict, defaultdict, dict, list)
+
+
+def kind_of(cls: type) -> type | None:
+    """The builtin container that a class derives from (and is not itself), or None."""
+    mro = mro_of(cls)
+    return next((kind for kind in _KINDS if kind in mro and kind is not cls), None)
+
+
+class ContainerObject(UserDefinedObject):
+    """An object whose class derives from a builtin container."""
+
+    __slots__ = ()
+
+    def may_write(self, descriptor: Any) -> bool:
+        return descriptor.__objclass__ not in _KINDS and super().may_write(descriptor)
+
+    def children(self) -> list[Var]:
+        """What it holds."""
+        return [self]  # it may hold itself through its attributes, too
+
+    def fill(self, codegen: Codegen) -> None:
+        kind = kind_of(self.cls)
+        if kind is list:
+            for item in self.handle.items or ():
+                codegen.run(list.append, [self, item])
+        else:
+            self._fill_entries(codegen, kind)
+        super().fill(codegen)
+
+    def _fill_entries(self, codegen: Codegen, kind: Any) -> None:
+        if kind is defaultdict and self.handle.value is not None:
+            codegen.run(defaultdict.__init__, [self, self.handle.value])
+        store = OrderedDict.__setitem__ if kind is OrderedDict else dict.__setitem__
+        for key, value in (self.handle.table or {}).values():
+            codegen.run(store, [self, key, value])
+
+
+def _attach(tx: Tx, made: ContainerObject, kind: type, real: Any) -> None:
+    """Give an object its builtin part."""
+    if issubclass(kind, dict):
+        if real is not None:
+            made.storage = dict_storage(tx, real, kind, made.source, made)
+        else:
+            made.storage = VARIABLES[kind](made.handle, None, made)
+    else:
+        made.storage = ListVariable(made.handle, made.source)
+
+
+@wraps_if(lambda value: kind_of(type(value)) is not None, order=60)
+def wrap_container(tx: Tx, value: Any, source: Source | None) -> ContainerObject:
+    """An object that exists: its class is guarded; contents and attributes are read when asked for."""
+    if source is None:
+        source = anchor(tx, value)
+    kind = kind_of(type(value))
+    assert kind is not None
+    tx.guard("type", source, type(value))
+    handle = tx.heap.handle_of(value, source)
+    made = ContainerObject(type(value), handle, source)
+    _attach(tx, made, kind, value)
+    handle.tracker = made
+    return made
+
+
+@constructs(dict, list, OrderedDict, defaultdict)
+def _new_container(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """``__new__`` of a builtin container: empty, whatever the arguments."""
+    kind = kind_of(cls)
+    if kind is None:
+        return tx.make.list([]) if cls is list else tx.make.dict([], cls)
+    if type_lookup(tx, cls, "__del__") is not None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which has a finalizer")
+    handle = Handle()
+    if kind is list:
+        handle.items = []
+    else:
+        handle.table = {}
+    made = ContainerObject(cls, handle, None, cls_var)
+    _attach(tx, made, kind, None)
+    return made
+
+
+@maker
+def namespace_dict(tx: Tx, handle: Handle) -> Var:
+    """See `protocol.Make.namespace_dict`."""
+    if handle.real is not None:
+        return tx.make.from_value(handle.real, handle.source)
+    if handle.tracker is None:
+        handle.tracker = DictVariable(handle, handle.source)
+    tracker: Var = handle.tracker
+    return tracker

@@ -1,0 +1,393 @@
+"""Python functions as values: found in the program's state or made by it, called by inlining.
+
+Owns how a function is pinned down (by identity where it is found at a stable place, else by its code,
+cells and defaults) and what its fields are. Which functions are looked into is decided in `rules`. It
+must not know how a frame is run. Mirrors Objects/funcobject.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+from graphlift import rules
+from graphlift.heap import Handle
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import (
+    AnchorSource,
+    AttrSource,
+    FunctionFieldSource,
+    GlobalSource,
+    InstanceDictSource,
+    ModuleDictSource,
+    SlotSource,
+    Source,
+    TypeLookupSource,
+)
+from graphlift.variables import namespace, rebuild
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.builder import maker, wraps_if
+from graphlift.variables.cells import CellVariable
+from graphlift.variables.slots import attributes
+from graphlift.variables.slots.binding import bind_arguments
+from graphlift.variables.slots.type_lookup import anchor
+
+
+def is_stable(source: Source) -> bool:
+    """Whether the object at this place is the same one from call to call, unless somebody replaces it."""
+    kind = type(source)
+    return kind in (AnchorSource, GlobalSource, TypeLookupSource) or (
+        kind is AttrSource and type(source.base) is ModuleDictSource
+    )
+
+
+_FIELDS: Final = FunctionType.__dict__
+
+#: A model of a Python function: called instead of looking into it.
+Model = Callable[[Tx, Sequence[Any], Mapping[str, Any]], Any]
+_MODELS: Final[dict[FunctionType, Model]] = {}
+
+
+def models(*functions: Any) -> Callable[[Model], Model]:
+    """Register what is done for a call of these Python functions instead of looking into them."""
+
+    def register(model: Model) -> Model:
+        for function in functions:
+            _MODELS[function] = model
+        return model
+
+    return register
+
+
+class FunctionVariable(VariableTracker):
+    """A Python function.
+
+    Attributes:
+        real: the function object, or None if the program made it.
+        code: its code object.
+        handle: what can be changed about it: `namespace` is its ``__dict__``, `slots` its C fields.
+        module_globals: the namespace in which it looks up global names.
+        closure: its cells.
+        made_defaults, made_kwdefaults: defaults of a function that the program made.
+    """
+
+    __slots__ = (
+        "closure",
+        "code",
+        "handle",
+        "made_defaults",
+        "made_kwdefaults",
+        "module_globals",
+        "names",
+        "real",
+    )
+
+    def __init__(
+        self,
+        code: CodeType,
+        module_globals: Handle,
+        closure: Sequence[Handle],
+        handle: Handle,
+        source: Source | None = None,
+    ) -> None:
+        self.source = source
+        self.real: Final[FunctionType | None] = handle.real
+        self.code: Final = code
+        self.module_globals: Final = module_globals
+        self.closure: Final = tuple(closure)
+        self.handle: Final = handle
+        self.made_defaults: Sequence[Var] = ()
+        self.made_kwdefaults: Mapping[str, Var] = {}
+        #: ``__name__`` and ``__qualname__`` of a function that the program made.
+        self.names: tuple[str, str] = (code.co_name, code.co_qualname)
+        handle.tracker = self
+
+    # --- what is it ------------------------------------------------------------------------------
+
+    def python_type(self, tx: Tx) -> type:
+        return FunctionType
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        if self.real is None:
+            return self
+        if self.source is not None:
+            tx.guard("is", self.source, self.real)
+        return self.real
+
+    def qualname(self) -> str:
+        """For messages."""
+        return self.names[1] if self.real is None else self.real.__qualname__
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        real = self.real
+        if real is not None:
+            model = _MODELS.get(real)
+            if model is not None:
+                result: VariableTracker = model(tx, args, kwargs)
+                return result
+            self._check_may_inline(tx, real)
+        bound = bind_arguments(
+            tx, self.code, self.qualname(), args, kwargs, lambda at, name: self.default(tx, at, name)
+        )
+        result = tx.inline(self, self.code, bound, self.closure, self.module_globals)  # type: ignore[assignment]
+        return result
+
+    def _check_may_inline(self, tx: Tx, real: FunctionType) -> None:
+        if not self.is_own(real) and rules.classify(real) != "inline":
+            tx.fail(Reason.SKIPPED_CALLABLE, f"{real.__module__}.{real.__qualname__}")
+
+    @staticmethod
+    def is_own(real: FunctionType) -> bool:
+        """Whether it is one of graphlift's polyfills, which are always looked into."""
+        return (real.__module__ or "").startswith("graphlift.polyfills.")
+
+    def default(self, tx: Tx, position: int, name: str) -> Var | None:
+        """The default of a parameter (`position` -1: keyword-only), or None when it has none."""
+        written = self._written("__defaults__" if position >= 0 else "__kwdefaults__")
+        if written is not None:
+            tx.fail(Reason.UNSUPPORTED_OPERATION, "a call of a function whose defaults were just replaced")
+        if self.real is None:
+            if position < 0:
+                return self.made_kwdefaults.get(name)
+            index = position - (self.code.co_argcount - len(self.made_defaults))
+            return self.made_defaults[index] if index >= 0 else None
+        if position < 0:
+            return self._real_keyword_default(tx, self.real, name)
+        return self._real_default(tx, self.real, position)
+
+    def _real_default(self, tx: Tx, real: FunctionType, position: int) -> Var | None:
+        defaults = real.__defaults__
+        source = None if self.source is None else self.source.child(FunctionFieldSource, "__defaults__")
+        if defaults is None:
+            if source is not None:
+                tx.guard("constant", source, None)
+            return None
+        if source is not None:
+            tx.guard("length", source, len(defaults))
+        index = position - (self.code.co_argcount - len(defaults))
+        if index < 0:
+            return None
+        if source is None:
+            return tx.make.from_value(defaults[index], None)
+        return tx.make.lazy(defaults[index], source.item(index))
+
+    def _real_keyword_default(self, tx: Tx, real: FunctionType, name: str) -> Var | None:
+        defaults = real.__kwdefaults__
+        source = None if self.source is None else self.source.child(FunctionFieldSource, "__kwdefaults__")
+        if defaults is None:
+            if source is not None:
+                tx.guard("constant", source, None)
+            return None
+        return namespace.lookup(tx, tx.heap.handle_of(defaults, source), name)
+
+    # --- attributes ------------------------------------------------------------------------------
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        return attributes.generic_getattr(tx, self, FunctionType, name)
+
+    def setattr_(self, tx: Tx, name: str, value: VariableTracker) -> None:
+        attributes.generic_setattr(tx, self, FunctionType, name, value)
+
+    def delattr_(self, tx: Tx, name: str) -> None:
+        attributes.generic_setattr(tx, self, FunctionType, name, None)
+
+    def instance_dict(self, tx: Tx) -> Handle | None:
+        handle = self.handle
+        if handle.namespace is None:
+            if self.real is None:
+                handle.namespace = Handle()
+                handle.namespace.table = {}
+            else:
+                own = _FIELDS["__dict__"].__get__(self.real)
+                source = None if self.source is None else self.source.child(InstanceDictSource, "__dict__")
+                handle.namespace = tx.heap.handle_of(own, source)
+        return handle.namespace
+
+    def _written(self, name: str) -> Var | None:
+        slots = self.handle.slots
+        if slots is None or not slots.table:
+            return None
+        entry = slots.table.get(_FIELDS[name])
+        return None if entry is None else entry[1]
+
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        value: Any = self._written(name)
+        if value is None:
+            value = (
+                self._made_field(tx, name)
+                if self.real is None
+                else self._real_field(tx, self.real, descriptor, name)
+            )
+        assert isinstance(value, VariableTracker)
+        return value
+
+    def _real_field(self, tx: Tx, real: FunctionType, descriptor: Any, name: str) -> Var:
+        if name == "__dict__":
+            own = self.instance_dict(tx)
+            assert own is not None
+            return tx.make.from_value(own.real, own.source)
+        value = descriptor.__get__(real)
+        source = self.source
+        if name == "__code__":
+            return tx.make.from_value(value, None)
+        if source is None:
+            return tx.make.from_value(value, None)
+        if name in ("__globals__", "__builtins__", "__closure__", "__defaults__", "__kwdefaults__"):
+            return tx.make.lazy(value, source.child(FunctionFieldSource, name))
+        return tx.make.lazy(value, source.child(SlotSource, descriptor))
+
+    def _made_field(self, tx: Tx, name: str) -> Var:
+        make = tx.make
+        if name == "__name__":
+            return make.constant(self.names[0])
+        if name == "__qualname__":
+            return make.constant(self.names[1])
+        if name == "__doc__":
+            consts = self.code.co_consts
+            return make.constant(consts[0] if consts and isinstance(consts[0], str) else None)
+        if name == "__code__":
+            return make.from_value(self.code, None)
+        if name == "__defaults__":
+            return make.tuple(self.made_defaults) if self.made_defaults else make.constant(None)
+        if name == "__kwdefaults__" and not self.made_kwdefaults:
+            return make.constant(None)
+        if name == "__module__":
+            found = namespace.lookup(tx, self.module_globals, "__name__", GlobalSource)
+            return make.constant(None) if found is None else found
+        if name == "__closure__":
+            return (
+                make.tuple([cell_variable(cell) for cell in self.closure])
+                if self.closure
+                else make.constant(None)
+            )
+        if name == "__type_params__":
+            return make.tuple(())
+        if name == "__annotations__":
+            empty = make.dict([])
+            self._store_field(tx, name, empty)
+            return empty
+        if name == "__dict__":
+            own = self.instance_dict(tx)
+            assert own is not None
+            return make.namespace_dict(own)
+        return self.refuse(tx, f"attribute {name!r}")
+
+    def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
+        if value is None or name not in _WRITABLE:
+            self.refuse(tx, f"setting attribute {name!r}")
+        self._store_field(tx, name, value)
+
+    def _store_field(self, tx: Tx, name: str, value: Var) -> None:
+        handle = self.handle
+        if handle.slots is None:
+            handle.slots = Handle(self.real, self.source)
+            handle.slots.table = {}
+            handle.slots.tracker = self
+        tx.heap.put(handle.slots, _FIELDS[name], (tx.make.constant(name), value))
+
+    # --- becoming real ---------------------------------------------------------------------------
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        cells = [cell_variable(cell) for cell in self.closure]
+        rebuild.function(codegen, self, cells)
+
+    def __repr__(self) -> str:
+        return f"FunctionVariable({self.qualname()})"
+
+
+#: Fields that `functools.update_wrapper` and decorators write.
+_WRITABLE: Final = frozenset(
+    {
+        "__name__",
+        "__qualname__",
+        "__doc__",
+        "__module__",
+        "__annotations__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__type_params__",
+    }
+)
+
+
+def cell_variable(cell: Handle) -> CellVariable:
+    """The tracker of a cell, one a handle."""
+    tracker = cell.tracker
+    if tracker is None:
+        tracker = cell.tracker = CellVariable(cell)
+    assert isinstance(tracker, CellVariable)
+    return tracker
+
+
+def cell_handle(tx: Tx, cell: Any, source: Source | None) -> Handle:
+    """The handle of a cell that existed before the capture; its contents are read on demand."""
+    return tx.heap.handle_of(cell, source)
+
+
+@maker
+def function(
+    tx: Tx,
+    code: CodeType,
+    module_globals: Handle,
+    *,
+    name: str | None = None,
+    qualname: str | None = None,
+    defaults: Sequence[Var] = (),
+    kwdefaults: Mapping[str, Var] | None = None,
+    closure: Sequence[Handle] = (),
+    annotations: Var | None = None,
+) -> FunctionVariable:
+    """See `protocol.Make.function`."""
+    made = FunctionVariable(code, module_globals, closure, Handle())
+    made.made_defaults = tuple(defaults)
+    made.made_kwdefaults = dict(kwdefaults or {})
+    made.names = (name or code.co_name, qualname or code.co_qualname)
+    return made
+
+
+def is_function(value: object) -> bool:
+    """Whether `value` is a plain Python function."""
+    return type(value) is FunctionType
+
+
+@wraps_if(is_function, order=30)
+def wrap_function(tx: Tx, value: FunctionType, source: Source | None) -> FunctionVariable:
+    """A function that exists: pinned by identity at stable places, else by its code."""
+    if source is None and not FunctionVariable.is_own(value):
+        source = anchor(tx, value)
+    code = value.__code__
+    if source is not None:
+        if not is_stable(source):
+            tx.guard("type", source, FunctionType)
+        elif type(source) is not AnchorSource:
+            tx.guard("is", source, value)
+        tx.guard("is", source.child(FunctionFieldSource, "__code__"), code)
+    module_globals = function_globals(tx, value, source)
+    closure = [
+        cell_handle(
+            tx,
+            cell,
+            None if source is None else source.child(FunctionFieldSource, "__closure__").item(index),
+        )
+        for index, cell in enumerate(value.__closure__ or ())
+    ]
+    return FunctionVariable(code, module_globals, closure, tx.heap.handle_of(value, source), source)
+
+
+def function_globals(tx: Tx, value: FunctionType, source: Source | None) -> Handle:
+    """The namespace of a function's global names; guarded unless it follows from the function's identity."""
+    handle = tx.globals_handle(value.__globals__, None)
+    if source is None or is_stable(source):
+        return handle
+    own = source.child(FunctionFieldSource, "__globals__")
+    if handle.source is None:
+        handle = tx.globals_handle(value.__globals__, own)
+    elif handle.source is not own:
+        tx.guard("same", own, handle.source)
+    return handle

@@ -1,0 +1,232 @@
+"""Generators of the program: suspended frames that are run on when something is asked of them.
+
+Owns the protocol (``send``, ``throw``, ``close``) and what the end of a generator means. It must not know how
+a frame is suspended. Mirrors Objects/genobject.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import GeneratorType
+from typing import Any, Final
+
+from graphlift.errors import ObservedException
+from graphlift.heap import Handle
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.variables import exceptions
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.builder import maker, wraps
+from graphlift.variables.slots import iteration
+
+_RUNNING: Final = "running"
+_DONE: Final = "done"
+
+
+class GeneratorVariable(VariableTracker):
+    """A generator object made by the program.
+
+    Attributes:
+        handle: `value` is the suspended frame, or one of the words for a running and a finished one; `items`
+            is set to an empty list when the frame was started.
+    """
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Handle) -> None:
+        self.source = None
+        self.handle: Final = handle
+
+    def python_type(self, tx: Tx) -> type:
+        return GeneratorType
+
+    def hash_key(self, tx: Tx) -> Any:
+        return self
+
+    # --- running on ------------------------------------------------------------------------------
+
+    def resume(self, tx: Tx, sent: Var | None, error: Var | None = None) -> tuple[bool, VariableTracker]:
+        """Run on: (True, what it yields) or (False, what it returns)."""
+        frame = self.handle.value
+        if frame is _RUNNING:
+            tx.raise_(ValueError, "generator already executing")
+        if frame is _DONE:
+            if error is not None:
+                raise ObservedException(error)
+            return False, _none(tx)
+        started = self.handle.items is not None
+        if sent is not None and not started and not _is_none(tx, sent):
+            tx.raise_(TypeError, "can't send non-None value to a just-started generator")
+        tx.heap.set_slot(self.handle, "items", [])
+        tx.heap.set_slot(self.handle, "value", _RUNNING)
+        try:
+            yielded, value = tx.resume_generator(frame, sent if started else None, error)
+        except ObservedException as raised:
+            tx.heap.set_slot(self.handle, "value", _DONE)
+            self._check_stop(tx, raised)
+            raise
+        tx.heap.set_slot(self.handle, "value", frame if yielded else _DONE)
+        assert isinstance(value, VariableTracker)
+        return yielded, value
+
+    def _check_stop(self, tx: Tx, raised: ObservedException) -> None:
+        """A StopIteration that leaves a generator's code becomes a RuntimeError (3.12: its code does it)."""
+        if exceptions.is_stop_iteration(raised.value, tx):
+            raise ObservedException(stopiteration_error(tx, raised.value))
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        return self._item(tx, None, None)
+
+    def _item(self, tx: Tx, sent: Var | None, error: Var | None) -> VariableTracker | None:
+        yielded, value = self.resume(tx, sent, error)
+        if yielded:
+            return value
+        if not _is_none(tx, value):
+            tx.raise_(StopIteration, value)
+        return None
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        return self
+
+    # --- methods ---------------------------------------------------------------------------------
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        if name in _METHODS:
+            return tx.make.builtin_method(name, self)  # type: ignore[return-value]
+        if hasattr(GeneratorType, name):
+            return self.refuse(tx, f"attribute {name!r}")
+        tx.raise_(AttributeError, f"'generator' object has no attribute '{name}'")
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        model = _METHODS.get(name)
+        if model is None or kwargs:
+            return self.refuse(tx, f"method {name!r}")
+        result: VariableTracker = model(tx, self, args)
+        return result
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        raise ValueError("a suspended generator cannot be rebuilt")
+
+
+def _none(tx: Tx) -> VariableTracker:
+    return tx.make.constant(None)  # type: ignore[return-value]
+
+
+def _is_none(tx: Tx, value: Any) -> bool:
+    known = value.realize(tx)
+    return known.is_constant() and known.as_constant() is None
+
+
+def _required(tx: Tx, item: VariableTracker | None) -> VariableTracker:
+    if item is None:
+        tx.raise_(StopIteration)
+    return item
+
+
+def _next(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
+    return _required(tx, self.next_(tx))
+
+
+def _iter(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
+    return self
+
+
+def _send(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
+    return _required(tx, self._item(tx, args[0], None))
+
+
+def _throw(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
+    first = args[0].realize(tx)
+    if len(args) > 1 and not _is_none(tx, args[1]):
+        second = args[1].realize(tx)
+        given = issubclass(second.python_type(tx), BaseException)
+        error = second if given else first.call(tx, [second], {}).realize(tx)
+    else:
+        error = exceptions.instantiate(tx, first)
+    return _required(tx, self._item(tx, None, error))
+
+
+def _close(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
+    if self.handle.value is _DONE:
+        return _none(tx)
+    if self.handle.items is None:
+        tx.heap.set_slot(self.handle, "value", _DONE)
+        return _none(tx)
+    error = tx.make.exception(GeneratorExit, [])
+    try:
+        yielded, value = self.resume(tx, None, error)
+    except ObservedException as raised:
+        if issubclass(raised.value.python_type(tx), GeneratorExit):
+            return _none(tx)
+        raise
+    if yielded:
+        tx.raise_(RuntimeError, "generator ignored GeneratorExit")
+    if not _is_none(tx, value):
+        # what close() returns then differs between Python versions
+        tx.fail(Reason.GENERATOR, "close() of a generator that returns a value")
+    return value
+
+
+_METHODS: Final = {
+    "__next__": _next,
+    "__iter__": _iter,
+    "send": _send,
+    "throw": _throw,
+    "close": _close,
+}
+
+
+@maker
+def generator(tx: Tx, frame: Any) -> GeneratorVariable:
+    """See `protocol.Make.generator`."""
+    handle = Handle()
+    handle.value = frame
+    return GeneratorVariable(handle)
+
+
+@wraps(GeneratorType)
+def wrap_generator(tx: Tx, value: Any, source: Any) -> Var:
+    """A generator from outside is never advanced during a capture."""
+    tx.fail(Reason.GENERATOR, "a generator that was made outside the captured code")
+
+
+# --- what the interpreter asks ------------------------------------------------------------------
+
+
+def send(tx: Tx, receiver: Any, sent: Any) -> tuple[bool, Var]:
+    """One step of ``yield from receiver``: (False, what is yielded) or (True, what it returned)."""
+    target = receiver.realize(tx)
+    if isinstance(target, GeneratorVariable):
+        yielded, value = target.resume(tx, sent)
+        return not yielded, value
+    try:
+        if _is_none(tx, sent):
+            item = iteration.next_(tx, target)
+        else:
+            item = target.invoke(tx, "send", [sent], {})
+    except ObservedException as raised:
+        stopped = stop_value(tx, raised.value)
+        if stopped is None:
+            raise
+        return True, stopped
+    return (True, _none(tx)) if item is None else (False, item)
+
+
+def stop_value(tx: Tx, error: Any) -> VariableTracker | None:
+    """The value that a StopIteration carries; None for any other exception."""
+    if not exceptions.is_stop_iteration(error, tx):
+        return None
+    found: VariableTracker = error.getattr_(tx, "value").realize(tx)
+    return found
+
+
+def stopiteration_error(tx: Tx, error: Any) -> VariableTracker:
+    """What leaves a generator in place of `error`: a RuntimeError for a StopIteration, else itself."""
+    if not exceptions.is_stop_iteration(error, tx):
+        return error  # type: ignore[no-any-return]
+    made = tx.make.exception(RuntimeError, [tx.make.constant("generator raised StopIteration")])
+    exceptions.set_cause(tx, made, error)  # type: ignore[arg-type]
+    exceptions.set_context(tx, made, error)
+    return made  # type: ignore[return-value]

@@ -1,0 +1,311 @@
+"""Callables that hold another callable: bound methods, methods of C types, partials.
+
+Mirrors Objects/classobject.c, Objects/descrobject.c and ``functools.partial``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Mapping, Sequence
+from types import (
+    BuiltinMethodType,
+    ClassMethodDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final
+
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import MethodFunctionSource, MethodSelfSource, SlotSource, Source
+from graphlift.variables import namespace
+from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
+from graphlift.variables.builder import maker, wraps
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.object_methods import OBJECT_METHODS
+from graphlift.variables.slots import attributes
+from graphlift.variables.slots.type_lookup import is_immutable, type_lookup
+
+
+class BoundMethodVariable(VariableTracker):
+    """A function bound to its first argument.
+
+    Attributes:
+        function: what is called.
+        instance: what it is called with first.
+    """
+
+    __slots__ = ("function", "instance")
+
+    def __init__(self, function: Any, instance: Any, source: Source | None = None) -> None:
+        self.source = source
+        self.function: Final = function
+        self.instance: Final = instance
+
+    def python_type(self, tx: Tx) -> type:
+        return MethodType
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        result: VariableTracker = self.function.realize(tx).call(tx, [self.instance, *args], kwargs)
+        return result
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        if name == "__func__":
+            return self.function.realize(tx)  # type: ignore[no-any-return]
+        if name == "__self__":
+            return self.instance.realize(tx)  # type: ignore[no-any-return]
+        attr = type_lookup(tx, MethodType, name)
+        if attr is not None and name != "__doc__":
+            bound: VariableTracker = attributes.bind(tx, attr, self, MethodType)
+            return bound
+        found: VariableTracker = attributes.getattr_(tx, self.function, name)
+        return found
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        if name == "__call__":
+            return self.call(tx, args, kwargs)
+        if name in ("__getattribute__", "__setattr__", "__init__") or name not in OBJECT_METHODS:
+            return self.refuse(tx, f"method {name!r}")
+        result: VariableTracker = OBJECT_METHODS[name](tx, self, args, kwargs)
+        return result
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if op not in ("==", "!=") or not isinstance(other, BoundMethodVariable):
+            return NOT_IMPLEMENTED
+        same = self.function.realize(tx) is other.function.realize(tx)
+        same = same and self.instance.realize(tx) is other.instance.realize(tx)
+        if not same:
+            self.refuse(tx, "comparison with another bound method")
+        return tx.make.constant(op == "==")  # type: ignore[return-value]
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return self.refuse(tx, "hash()")
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(MethodType, [self.function, self.instance])
+
+    def __repr__(self) -> str:
+        return f"BoundMethodVariable({self.function!r})"
+
+
+@maker
+def bound_method(tx: Tx, function: Any, instance: Any) -> BoundMethodVariable:
+    """See `protocol.Make.bound_method`."""
+    return BoundMethodVariable(function, instance)
+
+
+@wraps(MethodType)
+def wrap_method(tx: Tx, value: MethodType, source: Source | None) -> Var:
+    """A bound method that exists."""
+    if source is None:
+        return BoundMethodVariable(
+            tx.make.from_value(value.__func__, None), tx.make.from_value(value.__self__, None)
+        )
+    tx.guard("type", source, MethodType)
+    function = tx.make.lazy(value.__func__, source.child(MethodFunctionSource, "__func__"))
+    instance = tx.make.lazy(value.__self__, source.child(MethodSelfSource, "__self__"))
+    return BoundMethodVariable(function, instance, source)
+
+
+# --- methods of C types -------------------------------------------------------------------------
+
+
+class BuiltinMethodVariable(VariableTracker):
+    """A method of a C type, bound to a tracker that models it by `call_method`.
+
+    Attributes:
+        name: the method's name.
+        instance: what it is bound to.
+    """
+
+    __slots__ = ("instance", "name")
+
+    def __init__(self, name: str, instance: Any, source: Source | None = None) -> None:
+        self.source = source
+        self.name: Final = name
+        self.instance: Final = instance
+
+    def python_type(self, tx: Tx) -> type:
+        attr = type_lookup(tx, self.instance.realize(tx).python_type(tx), self.name)
+        if attr is not None and type(attr.raw) is WrapperDescriptorType:
+            return _METHOD_WRAPPER
+        return BuiltinMethodType
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        result: VariableTracker = self.instance.realize(tx).call_method(tx, self.name, args, kwargs)
+        return result
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        if name == "__self__":
+            return self.instance.realize(tx)  # type: ignore[no-any-return]
+        if name == "__name__":
+            return tx.make.constant(self.name)  # type: ignore[return-value]
+        if name == "__call__":
+            return self
+        return self.refuse(tx, f"attribute {name!r}")
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return self.refuse(tx, "hash()")
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen(self.instance)
+        codegen.load_attr(self.name)
+
+    def __repr__(self) -> str:
+        return f"BuiltinMethodVariable({self.name})"
+
+
+_METHOD_WRAPPER: Final = type(object().__init__)
+
+
+@maker
+def builtin_method(tx: Tx, name: str, instance: Any) -> BuiltinMethodVariable:
+    """See `protocol.Make.builtin_method`."""
+    return BuiltinMethodVariable(name, instance)
+
+
+class MethodDescriptorVariable(ConstantVariable):
+    """A method of a C type, not bound: ``list.append``, ``object.__setattr__``."""
+
+    __slots__ = ()
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        descriptor = self.value
+        owner, name = descriptor.__objclass__, descriptor.__name__
+        if not args:
+            kind = "unbound method" if type(descriptor) is MethodDescriptorType else "descriptor"
+            tx.raise_(TypeError, f"{kind} {owner.__name__}.{name}() needs an argument")
+        instance = args[0].realize(tx)
+        if not issubclass(instance.python_type(tx), owner):
+            text = f"descriptor '{name}' requires a '{owner.__name__}' object but received a '{{}}'"
+            if type(descriptor) is MethodDescriptorType:
+                text = f"descriptor '{name}' for '{owner.__name__}' objects doesn't apply to a '{{}}' object"
+            instance.type_error(tx, text)
+        model = OBJECT_METHODS.get(name) if owner is object else None
+        if model is not None:
+            result: VariableTracker = model(tx, instance, args[1:], kwargs)
+            return result
+        return instance.call_method(tx, name, args[1:], kwargs)
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        if name in ("__name__", "__qualname__", "__doc__", "__objclass__"):
+            return tx.make.from_value(getattr(self.value, name), None)  # type: ignore[return-value]
+        return self.refuse(tx, f"attribute {name!r}")
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.load_object(self.value)
+
+    def __repr__(self) -> str:
+        return f"MethodDescriptorVariable({self.value.__qualname__})"
+
+
+@wraps(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
+def wrap_method_descriptor(tx: Tx, value: Any, source: Source | None) -> MethodDescriptorVariable:
+    """An unbound method of a C type."""
+    if source is not None:
+        tx.guard("is", source, value)
+    return MethodDescriptorVariable(value, source)
+
+
+# --- partials -----------------------------------------------------------------------------------
+
+_PARTIAL_FIELDS: Final = {name: functools.partial.__dict__[name] for name in ("func", "args", "keywords")}
+
+
+class PartialVariable(VariableTracker):
+    """A ``functools.partial`` object.
+
+    Attributes:
+        function: what is called.
+        args: the arguments in front.
+        keywords: tracker of the dictionary of keyword arguments.
+    """
+
+    __slots__ = ("args", "function", "keywords")
+
+    def __init__(
+        self, function: Any, args: Sequence[Any], keywords: Any, source: Source | None = None
+    ) -> None:
+        self.source = source
+        self.function: Final = function
+        self.args: Final = tuple(args)
+        self.keywords: Final = keywords
+
+    def python_type(self, tx: Tx) -> type:
+        return functools.partial
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        named = {**self.keyword_arguments(tx), **kwargs}
+        result: VariableTracker = self.function.realize(tx).call(tx, [*self.args, *args], named)
+        return result
+
+    def keyword_arguments(self, tx: Tx) -> dict[str, Any]:
+        """The keyword arguments kept so far."""
+        own = self.keywords.realize(tx).handle
+        namespace.complete(tx, own)
+        return {key.as_constant(): value for key, value in own.table.values()}
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        if name == "func":
+            return self.function.realize(tx)  # type: ignore[no-any-return]
+        if name == "args":
+            return tx.make.tuple(self.args)  # type: ignore[return-value]
+        if name == "keywords":
+            return self.keywords.realize(tx)  # type: ignore[no-any-return]
+        if type_lookup(tx, functools.partial, name) is None and self.source is None:
+            attributes.raise_no_attribute(tx, functools.partial, name)
+        return self.refuse(tx, f"attribute {name!r}")
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(new_partial, [self.function, self.keywords, *self.args])
+
+    def __repr__(self) -> str:
+        return f"PartialVariable({self.function!r})"
+
+
+def new_partial(function: Any, keywords: dict[str, Any], *args: Any) -> functools.partial[Any]:
+    """A partial made real (runs in the compiled program)."""
+    return functools.partial(function, *args, **keywords)
+
+
+@wraps(functools.partial)
+def wrap_partial(tx: Tx, value: functools.partial[Any], source: Source | None) -> Var:
+    """A partial that exists: its three fields are read in C."""
+    if source is None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, "a partial without a place")
+    tx.guard("type", source, functools.partial)
+    args_source = source.child(SlotSource, _PARTIAL_FIELDS["args"])
+    tx.guard("length", args_source, len(value.args))
+    args = [tx.make.lazy(arg, args_source.item(index)) for index, arg in enumerate(value.args)]
+    function = tx.make.lazy(value.func, source.child(SlotSource, _PARTIAL_FIELDS["func"]))
+    keywords = tx.make.lazy(value.keywords, source.child(SlotSource, _PARTIAL_FIELDS["keywords"]))
+    return PartialVariable(function, args, keywords, source)
+
+
+def merged_partial(tx: Tx, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PartialVariable:
+    """``functools.partial(function, *args, **kwargs)``: one around another is made flat, as in C."""
+    inner = function.realize(tx)
+    if isinstance(inner, PartialVariable):
+        named = {**inner.keyword_arguments(tx), **kwargs}
+        return PartialVariable(inner.function, [*inner.args, *args], _dictionary(tx, named))
+    return PartialVariable(function, args, _dictionary(tx, kwargs))
+
+
+def _dictionary(tx: Tx, named: Mapping[str, Any]) -> Any:
+    return tx.make.dict([(tx.make.constant(name), value) for name, value in named.items()])
+
+
+def is_c_type(cls: type) -> bool:
+    """Whether the class is written in C and cannot change."""
+    return is_immutable(cls)

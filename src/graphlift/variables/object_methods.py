@@ -1,0 +1,143 @@
+"""The methods of `object`, on trackers: what a class inherits when neither it nor a builtin base defines one.
+
+Mirrors the ``object_...`` functions of Objects/typeobject.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+from graphlift.protocol import Tx
+from graphlift.reasons import Reason
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.slots import attributes
+from graphlift.variables.slots.type_lookup import type_lookup
+
+Args = Sequence[Any]
+KwArgs = Mapping[str, Any]
+ObjectMethod = Callable[[Tx, VariableTracker, Args, KwArgs], Any]
+
+OBJECT_METHODS: Final[dict[str, ObjectMethod]] = {}
+
+_OBJECT_INIT: Final = object.__dict__["__init__"]
+_OBJECT_NEW: Final = object.__dict__["__new__"]
+
+
+def object_method(function: ObjectMethod) -> ObjectMethod:
+    """Enter the model of the method of `object` that has the function's name between double underscores."""
+    OBJECT_METHODS[f"__{function.__name__.strip('_')}__"] = function
+    return function
+
+
+def constant_name(tx: Tx, value: Any) -> str:
+    """An attribute name given as a value.
+
+    Raises a TypeError in the user's program when it is no string; breaks when it is not known.
+    """
+    name = value.realize(tx)
+    if not name.is_constant():
+        tx.fail(Reason.UNSUPPORTED_OPERATION, f"an attribute whose name is {name!r}")
+    text = name.as_constant()
+    if not isinstance(text, str):
+        tx.raise_(TypeError, f"attribute name must be string, not '{type(text).__name__}'")
+    return text
+
+
+def _expect(tx: Tx, name: str, args: Args, kwargs: KwArgs, count: int) -> None:
+    """The TypeError of a slot wrapper called with a wrong number of arguments."""
+    if kwargs:
+        tx.raise_(TypeError, f"wrapper {name}() takes no keyword arguments")
+    if len(args) != count:
+        plural = "" if count == 1 else "s"
+        tx.raise_(TypeError, f"expected {count} argument{plural}, got {len(args)}")
+
+
+@object_method
+def _getattribute(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    _expect(tx, "__getattribute__", args, kwargs, 1)
+    return attributes.generic_getattr(tx, self, self.python_type(tx), constant_name(tx, args[0]))
+
+
+@object_method
+def _setattr(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    _expect(tx, "__setattr__", args, kwargs, 2)
+    attributes.generic_setattr(tx, self, self.python_type(tx), constant_name(tx, args[0]), args[1])
+    return tx.make.constant(None)
+
+
+@object_method
+def _delattr(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    _expect(tx, "__delattr__", args, kwargs, 1)
+    attributes.generic_setattr(tx, self, self.python_type(tx), constant_name(tx, args[0]), None)
+    return tx.make.constant(None)
+
+
+@object_method
+def _init(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    if args or kwargs:
+        cls = self.python_type(tx)
+        init, new = type_lookup(tx, cls, "__init__"), type_lookup(tx, cls, "__new__")
+        if init is not None and init.raw is not _OBJECT_INIT:
+            tx.raise_(TypeError, "object.__init__() takes exactly one argument (the instance to initialize)")
+        if new is not None and new.raw is _OBJECT_NEW:
+            tx.raise_(TypeError, f"{cls.__name__}() takes no arguments")
+    return tx.make.constant(None)
+
+
+@object_method
+def _init_subclass(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    return tx.make.constant(None)
+
+
+@object_method
+def _eq(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    _expect(tx, "__eq__", args, kwargs, 1)
+    return tx.make.constant(True if args[0].realize(tx) is self else NotImplemented)
+
+
+@object_method
+def _ne(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    _expect(tx, "__ne__", args, kwargs, 1)
+    result = self.compare(tx, "==", args[0].realize(tx))
+    if not isinstance(result, VariableTracker):
+        return tx.make.constant(False if args[0].realize(tx) is self else NotImplemented)
+    known = result.truth(tx)
+    if not isinstance(known, bool):
+        tx.fail(Reason.DATA_DEPENDENT_BRANCH, f"`!=` of {self!r}")
+    return tx.make.constant(not known)
+
+
+def _not_ordered(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    return tx.make.constant(NotImplemented)
+
+
+for _op in ("__lt__", "__le__", "__gt__", "__ge__"):
+    OBJECT_METHODS[_op] = _not_ordered
+
+
+@object_method
+def _hash(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> NoReturn:
+    tx.fail(Reason.IDENTITY, f"hash() of {self!r}")
+
+
+@object_method
+def _str(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    _expect(tx, "__str__", args, kwargs, 0)
+    return self.invoke(tx, "__repr__", [], {})
+
+
+@object_method
+def _repr(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> NoReturn:
+    tx.fail(Reason.IDENTITY, f"the default repr() of {self!r} shows an address")
+
+
+@object_method
+def _format(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    _expect(tx, "__format__", args, kwargs, 1)
+    spec = args[0].realize(tx)
+    if not spec.is_constant() or spec.as_constant():
+        tx.raise_(
+            TypeError, f"unsupported format string passed to {self.python_type(tx).__name__}.__format__"
+        )
+    return self.invoke(tx, "__str__", [], {})

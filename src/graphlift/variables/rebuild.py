@@ -1,0 +1,147 @@
+"""How objects that the program made become real: the functions that emitted code calls, and who calls them.
+
+The functions named `new_...` and `fill_...` run in the compiled program. None of them runs user code: objects
+come from the nearest C `__new__`, contents are put straight into instance dictionaries and C fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType
+from typing import Any
+
+from graphlift.heap import Handle
+from graphlift.protocol import Codegen, Var
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.slots.type_lookup import mro_of, namespace_of
+
+
+class PlaceVariable(VariableTracker):
+    """What stands at a source, for emitted code only; nothing is known about it."""
+
+    __slots__ = ()
+
+
+# --- in the compiled program --------------------------------------------------------------------
+
+
+def new_function(
+    code: CodeType, module_globals: dict[str, Any], name: str, qualname: str, *cells: Any
+) -> FunctionType:
+    """A function without defaults."""
+    made = FunctionType(code, module_globals, name, None, cells or None)
+    made.__qualname__ = qualname
+    return made
+
+
+def fill_defaults(made: FunctionType, keyword_names: tuple[str, ...], *values: Any) -> None:
+    """Give a function its defaults; the last ones belong to `keyword_names`."""
+    count = len(values) - len(keyword_names)
+    made.__defaults__ = values[:count] or None
+    made.__kwdefaults__ = dict(zip(keyword_names, values[count:], strict=True)) or None
+
+
+def dict_of(value: Any) -> dict[str, Any] | None:
+    """The instance dictionary of any object, past hooks and properties of its class; None without one."""
+    for cls in mro_of(type(value)):
+        getter = namespace_of(cls).get("__dict__")
+        if getter is not None and hasattr(type(getter), "__objclass__"):
+            own: dict[str, Any] = getter.__get__(value)
+            return own
+    return None
+
+
+def fill_dict(value: Any, names: tuple[str, ...], *values: Any) -> None:
+    """Put attributes into an instance's dictionary."""
+    own = dict_of(value)
+    assert own is not None
+    own.update(zip(names, values, strict=True))
+
+
+def fill_member(value: Any, depth: int, name: str, member: Any) -> None:
+    """Store through the member descriptor `name` of the class at `depth` of the resolution order."""
+    namespace_of(mro_of(type(value))[depth])[name].__set__(value, member)
+
+
+def clear_member(value: Any, depth: int, name: str) -> None:
+    """Delete through a member descriptor."""
+    namespace_of(mro_of(type(value))[depth])[name].__delete__(value)
+
+
+# --- emitting it --------------------------------------------------------------------------------
+
+
+def function(codegen: Codegen, made: Any, cells: Sequence[Var]) -> None:
+    """Build a function that the program made (`made` is its `FunctionVariable`)."""
+    source = made.module_globals.source
+    if source is None:
+        raise ValueError(f"{made!r} lives in a namespace without a place")
+    name, qualname = made.names
+    codegen.call(
+        new_function,
+        [
+            ConstantVariable(made.code),
+            PlaceVariable(source),
+            ConstantVariable(name),
+            ConstantVariable(qualname),
+            *cells,
+        ],
+    )
+    codegen.later(lambda: _fill_function(codegen, made))
+
+
+def _fill_function(codegen: Codegen, made: Any) -> None:
+    if made.made_defaults or made.made_kwdefaults:
+        names = ConstantVariable(tuple(made.made_kwdefaults))
+        codegen.run(fill_defaults, [made, names, *made.made_defaults, *made.made_kwdefaults.values()])
+    members(codegen, made, FunctionType, made.handle)
+    attributes(codegen, made, made.handle)
+
+
+def attributes(codegen: Codegen, made: Var, handle: Handle) -> None:
+    """Fill the instance dictionary of an object that the program made."""
+    own = handle.namespace
+    if own is None or not own.table:
+        return
+    entries = list(own.table.values())
+    names = ConstantVariable(tuple(key.as_constant() for key, _ in entries))
+    codegen.run(fill_dict, [made, names, *(value for _, value in entries)])
+
+
+def members(codegen: Codegen, made: Var, cls: type, handle: Handle) -> None:
+    """Fill the C fields of an object that the program made."""
+    if handle.slots is not None and handle.slots.table:
+        for descriptor, (_, value) in handle.slots.table.items():
+            store_member(codegen, made, cls, descriptor, value)
+
+
+def store_member(codegen: Codegen, owner: Var, cls: type, descriptor: Any, value: Var | None) -> None:
+    """Store one C field through its descriptor; None deletes it."""
+    where: list[Var] = [
+        ConstantVariable(mro_of(cls).index(descriptor.__objclass__)),
+        ConstantVariable(descriptor.__name__),
+    ]
+    if value is None:
+        codegen.run(clear_member, [owner, *where])
+    else:
+        codegen.run(fill_member, [owner, *where, value])
+
+
+def written_members(codegen: Codegen, handle: Handle, cls: type) -> None:
+    """The writes to C fields of an object that existed (`handle` is its `slots`)."""
+    first = handle.first_table or {}
+    for descriptor, (_, value) in (handle.table or {}).items():
+        before = first.get(descriptor)
+        if before is None or before[1] is not value:
+            store_member(codegen, handle.tracker, cls, descriptor, value)
+    for descriptor in handle.removed or ():
+        store_member(codegen, handle.tracker, cls, descriptor, None)
+
+
+def instance(
+    codegen: Codegen, cls: Var, new: Callable[..., Any], made: Any, fill: Callable[[], None]
+) -> None:
+    """Build an object by the C function `new` and fill it when it exists."""
+    codegen.call(new, [cls])
+    codegen.later(fill)

@@ -1,0 +1,247 @@
+"""What a name means on a class: the walk along the method resolution order, guarded once a name.
+
+Owns the classification of what is found (function, property, member, ...), and the fact that class
+attributes written during the capture are seen by later look-ups. Runs no user code: classes are read
+through their own C descriptors. Mirrors _PyType_Lookup of Objects/typeobject.c.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final
+
+from graphlift.heap import Handle
+from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import AnchorSource, InstanceDictSource, Source, TypeLookupSource
+
+
+class Binding(Enum):
+    """How ``attr.__get__(obj, cls)`` behaves, told by the class of what was found."""
+
+    FUNCTION = "function"
+    STATIC = "staticmethod"
+    CLASS = "classmethod"
+    PROPERTY = "property"
+    MEMBER = "member descriptor"
+    GETSET = "getset descriptor"
+    C_METHOD = "method of a C type"
+    C_CLASS_METHOD = "class method of a C type"
+    DESCRIPTOR = "other descriptor"
+    PLAIN = "no descriptor"
+
+
+_BINDINGS: Final[dict[type, Binding]] = {
+    FunctionType: Binding.FUNCTION,
+    staticmethod: Binding.STATIC,
+    classmethod: Binding.CLASS,
+    property: Binding.PROPERTY,
+    MemberDescriptorType: Binding.MEMBER,
+    GetSetDescriptorType: Binding.GETSET,
+    MethodDescriptorType: Binding.C_METHOD,
+    WrapperDescriptorType: Binding.C_METHOD,
+    ClassMethodDescriptorType: Binding.C_CLASS_METHOD,
+    BuiltinFunctionType: Binding.PLAIN,
+}
+
+_DATA_BINDINGS: Final = frozenset({Binding.PROPERTY, Binding.MEMBER, Binding.GETSET})
+_IMMUTABLE_TYPE: Final = 1 << 8
+
+mro_of = type.__dict__["__mro__"].__get__
+_flags_of = type.__dict__["__flags__"].__get__
+_namespace_of = type.__dict__["__dict__"].__get__
+
+
+class TypeAttr:
+    """What a look-up along a class's method resolution order found.
+
+    Attributes:
+        raw: the object in the class's namespace; None where `written` is set.
+        owner: the class in whose namespace it is.
+        source: where it can be read again.
+        binding: how it binds to an instance.
+        is_data: whether it goes before the instance's own dictionary.
+        written: the tracker that the program stored on the class during this capture, or None.
+    """
+
+    __slots__ = ("binding", "is_data", "owner", "raw", "source", "written")
+
+    def __init__(
+        self,
+        raw: Any,
+        owner: type,
+        source: Source,
+        binding: Binding,
+        is_data: bool,
+        written: Var | None = None,
+    ) -> None:
+        self.raw: Final = raw
+        self.owner: Final = owner
+        self.source: Final = source
+        self.binding: Final = binding
+        self.is_data: Final = is_data
+        self.written: Final = written
+
+    def value(self, tx: Tx) -> Var:
+        """The object itself, unbound, as a tracker."""
+        if self.written is not None:
+            return self.written
+        return tx.make.from_value(self.raw, self.source)
+
+
+def namespace_of(cls: type) -> MappingProxyType[str, Any]:
+    """The class's own namespace, read past any metaclass."""
+    namespace: MappingProxyType[str, Any] = _namespace_of(cls)
+    return namespace
+
+
+def raw_lookup(cls: type, name: str) -> tuple[Any, type] | None:
+    """What is found and in which class, with no guard and as the classes are outside the capture."""
+    for owner in mro_of(cls):
+        namespace = _namespace_of(owner)
+        if name in namespace:
+            return namespace[name], owner
+    return None
+
+
+def is_immutable(cls: type) -> bool:
+    """Whether no attribute of the class can ever change (C types other than heap types)."""
+    return bool(_flags_of(cls) & _IMMUTABLE_TYPE)
+
+
+def anchor(tx: Tx, value: object) -> AnchorSource:
+    """The one source of an object that is pinned down by its identity."""
+    key = (id(value), AnchorSource)
+    found = tx.reads.get(key)
+    if found is None:
+        found = tx.reads[key] = AnchorSource(None, value)
+    assert isinstance(found, AnchorSource)
+    return found
+
+
+def type_lookup(tx: Tx, cls: type, name: str) -> TypeAttr | None:
+    """The attribute `name` of a class whose identity is guarded already; None when there is none.
+
+    The answer is guarded: presence by the object found (what is no descriptor: by its type), or absence.
+    """
+    written: dict[type, Handle] | None = tx.reads.get(_WRITTEN)
+    if written:
+        found = _lookup_written(tx, cls, name, written)
+        if found is not _UNTOUCHED:
+            assert found is None or isinstance(found, TypeAttr)
+            return found
+    key = (id(cls), name)
+    known: TypeAttr | None = tx.reads.get(key, _UNTOUCHED)
+    if known is _UNTOUCHED:
+        known = tx.reads[key] = _look(tx, cls, name)
+    return known
+
+
+_UNTOUCHED: Final[Any] = object()
+_WRITTEN: Final = (0, "written classes")
+
+
+def _look(tx: Tx, cls: type, name: str) -> TypeAttr | None:
+    found = raw_lookup(cls, name)
+    at = anchor(tx, cls)
+    if found is None:
+        if not is_immutable(cls):
+            tx.guard("type_absent", at, name)
+        return None
+    raw, owner = found
+    source = at.child(TypeLookupSource, name)
+    binding, is_data = _classify(tx, raw)
+    if not is_immutable(cls):
+        if binding is Binding.PLAIN and type(raw) is not BuiltinFunctionType:
+            tx.guard("type", source, type(raw))
+        else:
+            tx.guard("type_lookup", at, name, raw)
+    return TypeAttr(raw, owner, source, binding, is_data)
+
+
+def _classify(tx: Tx, raw: object) -> tuple[Binding, bool]:
+    kind = type(raw)
+    binding = _BINDINGS.get(kind)
+    if binding is not None:
+        return binding, binding in _DATA_BINDINGS
+    if type_lookup(tx, kind, "__get__") is None:
+        return Binding.PLAIN, _has_setter(tx, kind)
+    return Binding.DESCRIPTOR, _has_setter(tx, kind)
+
+
+def _has_setter(tx: Tx, kind: type) -> bool:
+    return type_lookup(tx, kind, "__set__") is not None or type_lookup(tx, kind, "__delete__") is not None
+
+
+# --- classes written during the capture ---------------------------------------------------------
+
+
+def class_namespace(tx: Tx, cls: type, tracker: Var) -> Handle:
+    """The handle of a class's own namespace, made when it is first written to.
+
+    Arguments:
+        tracker: the class's tracker, kept for whoever does the writes for real.
+    """
+    written: dict[type, Handle] = tx.reads.setdefault(_WRITTEN, {})
+    handle = written.get(cls)
+    if handle is None:
+        source = anchor(tx, cls).child(InstanceDictSource, "__dict__")
+        handle = written[cls] = Handle(namespace_of(cls), source)
+        handle.table = {}
+        handle.tracker = tracker
+    return handle
+
+
+def _lookup_written(tx: Tx, cls: type, name: str, written: dict[type, Handle]) -> Any:
+    """The look-up where a class on the way was written to; `_UNTOUCHED` where that made no difference."""
+    passed: list[type] = []
+    for owner in mro_of(cls):
+        handle = written.get(owner)
+        if handle is not None:
+            assert handle.table is not None
+            if name in handle.table:
+                _guard_absent(tx, passed, name)
+                var: Var = handle.table[name][1]
+                source = anchor(tx, cls).child(TypeLookupSource, name)
+                return TypeAttr(None, owner, source, _binding_of_written(tx, var), False, var)
+            if handle.removed and name in handle.removed:
+                return _look_behind(tx, cls, name, owner)
+        if name in _namespace_of(owner):
+            break
+        passed.append(owner)
+    return _UNTOUCHED
+
+
+def _guard_absent(tx: Tx, classes: list[type], name: str) -> None:
+    for cls in classes:
+        if not is_immutable(cls):
+            tx.guard("absent", anchor(tx, cls).child(InstanceDictSource, "__dict__"), name)
+
+
+def _look_behind(tx: Tx, cls: type, name: str, removed_from: type) -> TypeAttr | None:
+    """The look-up past a class from which the name was deleted."""
+    mro = mro_of(cls)
+    rest = mro[mro.index(removed_from) + 1 :]
+    if mro_of(rest[0]) != rest:
+        tx.fail(
+            Reason.UNSUPPORTED_OPERATION, f"look-up of {name!r} behind a deleted attribute of {removed_from}"
+        )
+    return type_lookup(tx, rest[0], name)
+
+
+def _binding_of_written(tx: Tx, var: Any) -> Binding:
+    kind = var.realize(tx).python_type(tx)
+    binding = _BINDINGS.get(kind)
+    if binding is not None:
+        return binding
+    return Binding.PLAIN if type_lookup(tx, kind, "__get__") is None else Binding.DESCRIPTOR

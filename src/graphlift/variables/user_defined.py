@@ -1,0 +1,477 @@
+"""Objects of classes that no other file models: found in the program's state or made by it.
+
+Owns instance dictionaries, ``__slots__`` members, special methods, and objects whose class derives from a
+builtin type: they have a second tracker, `storage`, for the builtin part. Attribute algorithms are in
+`slots/attributes.py`. Mirrors the ``slot_...`` functions of Objects/typeobject.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from types import MemberDescriptorType
+from typing import Any, Final
+
+from graphlift.heap import Handle
+from graphlift.polyfills import attributes as polyfills
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import InstanceDictSource, SlotSource, Source
+from graphlift.variables import rebuild
+from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
+from graphlift.variables.builder import maker, wraps_if
+from graphlift.variables.object_methods import OBJECT_METHODS
+from graphlift.variables.slots import attributes
+from graphlift.variables.slots.type_lookup import Binding, TypeAttr, anchor, mro_of, namespace_of, type_lookup
+
+_OPERATORS: Final = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "truediv",
+    "//": "floordiv",
+    "%": "mod",
+    "**": "pow",
+    "@": "matmul",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "<<": "lshift",
+    ">>": "rshift",
+}
+_COMPARISONS: Final = {
+    "==": "__eq__",
+    "!=": "__ne__",
+    "<": "__lt__",
+    "<=": "__le__",
+    ">": "__gt__",
+    ">=": "__ge__",
+}
+_UNARY: Final = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
+_OBJECT_HASH: Final = object.__dict__["__hash__"]
+_OBJECT_EQ: Final = object.__dict__["__eq__"]
+
+
+class UserDefinedObject(VariableTracker):
+    """An object with attributes.
+
+    Attributes:
+        cls: its class, whose identity is guarded.
+        handle: what can change: `namespace` is the instance dictionary, `slots` the members kept in C.
+        storage: tracker of the builtin part, or None.
+    """
+
+    __slots__ = ("cls", "cls_var", "handle", "storage")
+
+    def __init__(
+        self,
+        cls: type,
+        handle: Handle,
+        source: Source | None = None,
+        cls_var: Var | None = None,
+        storage: VariableTracker | None = None,
+    ) -> None:
+        self.source = source
+        self.cls: Final = cls
+        self.handle: Final = handle
+        self.storage = storage
+        #: The class's tracker, where the program made the object.
+        self.cls_var: Final = cls_var
+
+    @property
+    def value(self) -> Any:
+        """The real object, or None if the program made it."""
+        return self.handle.real
+
+    # --- what is it ------------------------------------------------------------------------------
+
+    def python_type(self, tx: Tx) -> type:
+        return self.cls
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        attr = type_lookup(tx, self.cls, "__hash__")
+        if attr is None or attr.raw is None:
+            return self.type_error(tx, "unhashable type: '{}'")
+        eq = type_lookup(tx, self.cls, "__eq__")
+        if attr.raw is not _OBJECT_HASH or eq is None or eq.raw is not _OBJECT_EQ:
+            if (
+                self.storage is not None
+                and attr.binding is Binding.C_METHOD
+                and eq is not None
+                and eq.binding is Binding.C_METHOD
+            ):
+                return self.storage.hash_key(tx)
+            tx.fail(Reason.UNSUPPORTED_OPERATION, f"hash() of {self!r} by a method of the user's")
+        return self.identity(tx)
+
+    def identity(self, tx: Tx) -> Hashable:
+        """What stands for the object where only its identity counts."""
+        if self.handle.real is None:
+            return self
+        if self.source is not None:
+            tx.guard("is", self.source, self.handle.real)
+        real: Hashable = self.handle.real
+        return real
+
+    # --- attributes ------------------------------------------------------------------------------
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        return attributes.object_getattr(tx, self, self.cls, name)
+
+    def setattr_(self, tx: Tx, name: str, value: VariableTracker) -> None:
+        attributes.object_setattr(tx, self, self.cls, name, value)
+
+    def delattr_(self, tx: Tx, name: str) -> None:
+        attributes.object_setattr(tx, self, self.cls, name, None)
+
+    def instance_dict(self, tx: Tx) -> Handle | None:
+        handle = self.handle
+        if handle.namespace is None:
+            if not self.cls.__dictoffset__:
+                return None
+            if handle.real is None:
+                handle.namespace = Handle()
+                handle.namespace.table = {}
+            else:
+                own = rebuild.dict_of(handle.real)
+                if own is None:
+                    return None
+                assert self.source is not None
+                source = self.source.child(InstanceDictSource, "__dict__")
+                handle.namespace = tx.heap.handle_of(own, source)
+                if handle.namespace.source is not source and handle.namespace.source is not None:
+                    tx.guard("same", source, handle.namespace.source)
+        return handle.namespace
+
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        if name == "__dict__":
+            return self._dict_attribute(tx)
+        slots = self.handle.slots
+        if slots is not None:
+            assert slots.table is not None
+            entry = slots.table.get(descriptor)
+            if entry is not None:
+                value: VariableTracker = entry[1]
+                return value
+            if slots.removed and descriptor in slots.removed:
+                attributes.raise_no_attribute(tx, self.cls, name)
+        if self.handle.real is None:
+            if self.storage is not None and type(descriptor) is not MemberDescriptorType:
+                return self.storage.read_member(tx, descriptor, name)
+            return self.unset_member(tx, descriptor, name)
+        if not self.may_read(descriptor):
+            if self.storage is not None:
+                return self.storage.read_member(tx, descriptor, name)
+            return self.refuse(tx, f"attribute {name!r}")
+        return self._real_member(tx, descriptor, name)
+
+    def may_read(self, descriptor: Any) -> bool:
+        """Whether a descriptor's C getter is known to run no code of anybody's."""
+        return type(descriptor) is MemberDescriptorType
+
+    def unset_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        """A member of an object that the program made and that nothing was stored in."""
+        attributes.raise_no_attribute(tx, self.cls, name)
+
+    def _real_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        assert self.source is not None
+        try:
+            value = descriptor.__get__(self.handle.real)
+        except AttributeError:
+            tx.guard("member_unset", self.source, descriptor)
+            attributes.raise_no_attribute(tx, self.cls, name)
+        made = tx.make.lazy(value, self.source.child(SlotSource, descriptor))
+        slots = self._slots()
+        assert isinstance(made, VariableTracker) and slots.table is not None
+        slots.table[descriptor] = (tx.make.constant(name), made)
+        return made
+
+    def _slots(self) -> Handle:
+        handle = self.handle
+        if handle.slots is None:
+            handle.slots = Handle(handle.real, self.source)
+            handle.slots.table = {}
+            handle.slots.tracker = self
+        return handle.slots
+
+    def _dict_attribute(self, tx: Tx) -> VariableTracker:
+        own = self.instance_dict(tx)
+        if own is None:
+            return self.refuse(tx, "attribute '__dict__'")
+        made = tx.make.namespace_dict(own)
+        assert isinstance(made, VariableTracker)
+        return made
+
+    def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
+        if name in ("__dict__", "__weakref__", "__class__") or not self.may_write(descriptor):
+            self.refuse(tx, f"setting attribute {name!r}")
+        slots = self._slots()
+        if value is not None:
+            tx.heap.put(slots, descriptor, (tx.make.constant(name), value))
+            return
+        self.read_member(tx, descriptor, name)
+        assert slots.table is not None
+        tx.heap.drop(slots, descriptor)
+        tx.heap.set_slot(slots, "removed", (slots.removed or set()) | {descriptor})
+
+    def may_write(self, descriptor: Any) -> bool:
+        """Whether a store through the descriptor is nothing but a store."""
+        return type(descriptor) is MemberDescriptorType
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    def invoke(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        attr = self._plain_method(tx, name)
+        if attr is None:
+            return super().invoke(tx, name, args, kwargs)
+        result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, args, kwargs)
+        return result
+
+    def _plain_method(self, tx: Tx, name: str) -> TypeAttr | None:
+        """The method of the class, where neither hooks nor the instance's dictionary come before it."""
+        hook = type_lookup(tx, self.cls, "__getattribute__")
+        if hook is None or hook.binding is not Binding.C_METHOD:
+            return None
+        attr = type_lookup(tx, self.cls, name)
+        if attr is None or attr.binding not in (Binding.FUNCTION, Binding.C_METHOD):
+            return None
+        if attributes.generic_lookup(tx, self, self.cls, name, None) is not None:
+            return None
+        return attr
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        attr = type_lookup(tx, self.cls, "__call__")
+        if attr is None:
+            return self.type_error(tx, "'{}' object is not callable")
+        if attr.binding is Binding.C_METHOD:
+            tx.fail(Reason.UNKNOWN_CALLABLE, f"an object of class {self.cls.__qualname__}")
+        result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, args, kwargs)
+        return result
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        """A method that the class inherits from a C type, by its name."""
+        attr = type_lookup(tx, self.cls, name)
+        of_object = name in OBJECT_METHODS and (attr is None or self._c_owner(attr, name) is object)
+        if not of_object and self.storage is not None:
+            return self.storage.call_method(tx, name, args, kwargs)
+        model = OBJECT_METHODS.get(name)
+        if model is None:
+            tx.fail(Reason.UNKNOWN_CALLABLE, f"method {name!r} of {self.cls.__qualname__}")
+        result: VariableTracker = model(tx, self, args, kwargs)
+        return result
+
+    def _c_owner(self, attr: TypeAttr, name: str) -> type:
+        """The C class whose method of this name the class inherits beneath its own overrides."""
+        if attr.binding is Binding.C_METHOD:
+            return attr.owner
+        for owner in mro_of(self.cls):
+            found = namespace_of(owner).get(name)
+            if found is not None and hasattr(type(found), "__objclass__"):
+                return owner
+        return object
+
+    # --- special methods -------------------------------------------------------------------------
+
+    def special(self, tx: Tx, name: str, *args: Any) -> Any:
+        """Call a special method that the user's class defines; `NOT_IMPLEMENTED` when it defines none."""
+        attr = type_lookup(tx, self.cls, name)
+        if attr is None or attr.binding is Binding.C_METHOD:
+            return NOT_IMPLEMENTED
+        if attr.binding is Binding.PLAIN and attr.raw is None:
+            return self.type_error(tx, f"'{{}}' object does not support {name}")
+        return attributes.call_attr(tx, attr, self, self.cls, args)
+
+    def _answer(self, result: Any) -> Any:
+        """What an operator method returned, its ``NotImplemented`` as `NOT_IMPLEMENTED`."""
+        if (
+            isinstance(result, VariableTracker)
+            and result.is_constant()
+            and result.as_constant() is NotImplemented
+        ):
+            return NOT_IMPLEMENTED
+        return result
+
+    def truth(self, tx: Tx) -> VariableTracker | bool:
+        result = self.special(tx, "__bool__")
+        if not isinstance(result, NotImplementedType):
+            answer = result.realize(tx)
+            if answer.is_constant() and not isinstance(answer.as_constant(), bool):
+                text = f"__bool__ should return bool, returned {type(answer.as_constant()).__name__}"
+                tx.raise_(TypeError, text)
+            return bool(answer.as_constant()) if answer.is_constant() else answer
+        if type_lookup(tx, self.cls, "__bool__") is None and type_lookup(tx, self.cls, "__len__") is None:
+            return True
+        if type_lookup(tx, self.cls, "__bool__") is not None:
+            return True if self.storage is None else self.storage.truth(tx)
+        count = self.length(tx)
+        return bool(count.as_constant()) if count.is_constant() else count
+
+    def length(self, tx: Tx) -> VariableTracker:
+        result = self.special(tx, "__len__")
+        if isinstance(result, NotImplementedType):
+            return super().length(tx) if self.storage is None else self.storage.length(tx)
+        count: VariableTracker = result.realize(tx)
+        if count.is_constant():
+            value = count.as_constant()
+            if not isinstance(value, int):
+                tx.raise_(TypeError, f"'{type(value).__name__}' object cannot be interpreted as an integer")
+            if value < 0:
+                tx.raise_(ValueError, "__len__() should return >= 0")
+        return count
+
+    def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        result = self.special(tx, "__getitem__", key)
+        if isinstance(result, NotImplementedType):
+            if self.storage is None:
+                return super().getitem(tx, key)
+            return self._stored_item(tx, key)
+        return result.realize(tx)  # type: ignore[no-any-return]
+
+    def _stored_item(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        """An item of the builtin part; dictionaries ask ``__missing__`` of the class."""
+        assert self.storage is not None
+        attr = type_lookup(tx, self.cls, "__missing__") if issubclass(self.cls, dict) else None
+        if attr is not None and attr.binding is not Binding.C_METHOD:
+            found = self.storage.contains(tx, key)
+            if isinstance(found, VariableTracker) and not found.truth(tx):
+                result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, [key])
+                return result
+        return self.storage.getitem(tx, key)
+
+    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
+        result = self.special(tx, "__setitem__", key, value)
+        if isinstance(result, NotImplementedType):
+            super().setitem(tx, key, value) if self.storage is None else self.storage.setitem(tx, key, value)
+
+    def delitem(self, tx: Tx, key: VariableTracker) -> None:
+        result = self.special(tx, "__delitem__", key)
+        if isinstance(result, NotImplementedType):
+            super().delitem(tx, key) if self.storage is None else self.storage.delitem(tx, key)
+
+    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
+        result = self.special(tx, "__contains__", item)
+        if isinstance(result, NotImplementedType):
+            if self.storage is None or type_lookup(tx, self.cls, "__contains__") is None:
+                return NOT_IMPLEMENTED
+            return self.storage.contains(tx, item)
+        known = result.realize(tx).truth(tx)
+        return tx.make.constant(known) if isinstance(known, bool) else known  # type: ignore[return-value]
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        result = self.special(tx, "__iter__")
+        if not isinstance(result, NotImplementedType):
+            return result.realize(tx)  # type: ignore[no-any-return]
+        if self.storage is not None:
+            return self.storage.iter_(tx)
+        if type_lookup(tx, self.cls, "__getitem__") is not None:
+            return tx.run_host(polyfills.iterate_by_index, [self])  # type: ignore[return-value]
+        return super().iter_(tx)
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        result = self.special(tx, "__next__")
+        if isinstance(result, NotImplementedType):
+            return super().next_(tx) if self.storage is None else self.storage.next_(tx)
+        return result.realize(tx)  # type: ignore[no-any-return]
+
+    def unpack(self, tx: Tx) -> list[VariableTracker] | None:
+        attr = type_lookup(tx, self.cls, "__iter__")
+        if self.storage is None or attr is None or attr.binding is not Binding.C_METHOD:
+            return None
+        return self.storage.unpack(tx)
+
+    def unary(self, tx: Tx, op: str) -> VariableTracker:
+        result = self.special(tx, _UNARY[op])
+        if isinstance(result, NotImplementedType):
+            return super().unary(tx, op) if self.storage is None else self.storage.unary(tx, op)
+        return result  # type: ignore[no-any-return]
+
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self._operate(tx, f"__{_OPERATORS[op]}__", "binary", op, other)
+
+    def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self._operate(tx, f"__r{_OPERATORS[op]}__", "rbinary", op, other)
+
+    def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self._operate(tx, f"__i{_OPERATORS[op]}__", "inplace", op, other)
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        name = _COMPARISONS[op]
+        attr = type_lookup(tx, self.cls, name)
+        if attr is not None and attr.binding is Binding.C_METHOD and attr.owner is object:
+            if op == "!=" and type_lookup(tx, self.cls, "__eq__").raw is not _OBJECT_EQ:  # type: ignore[union-attr]
+                return self._answer(OBJECT_METHODS["__ne__"](tx, self, [other], {}))  # type: ignore[no-any-return]
+            return NOT_IMPLEMENTED
+        return self._operate(tx, name, "compare", op, other)
+
+    def _operate(
+        self, tx: Tx, name: str, slot: str, op: str, other: VariableTracker
+    ) -> VariableTracker | NotImplementedType:
+        attr = type_lookup(tx, self.cls, name)
+        if attr is None and (self.storage is None or slot == "compare"):
+            return NOT_IMPLEMENTED
+        if attr is None or attr.binding is Binding.C_METHOD:
+            if self.storage is None:
+                return NOT_IMPLEMENTED
+            if isinstance(other, UserDefinedObject) and other.storage is not None:
+                other = other.storage
+            return getattr(self.storage, slot)(tx, op, other)  # type: ignore[no-any-return]
+        return self._answer(attributes.call_attr(tx, attr, self, self.cls, [other]))  # type: ignore[no-any-return]
+
+    # --- becoming real ---------------------------------------------------------------------------
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        assert self.cls_var is not None
+        new = c_new(self.cls)
+        codegen.call(new, [self.cls_var])
+        codegen.later(lambda: self.fill(codegen))
+
+    def fill(self, codegen: Codegen) -> None:
+        """Emit what puts attributes and contents into the object."""
+        rebuild.members(codegen, self, self.cls, self.handle)
+        rebuild.attributes(codegen, self, self.handle)
+
+    def write_back(self, codegen: Codegen, handle: Handle) -> None:
+        """Emit the writes to members kept in C (`handle` is `slots`)."""
+        rebuild.written_members(codegen, handle, self.cls)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.cls.__qualname__})"
+
+
+def c_new(cls: type) -> Any:
+    """The C ``__new__`` that makes the memory of the class's instances."""
+    for owner in mro_of(cls):
+        new = namespace_of(owner).get("__new__")
+        if new is not None and type(new) is type(object.__new__):
+            return new
+    return object.__new__
+
+
+@maker
+def instance(tx: Tx, cls: Any) -> UserDefinedObject:
+    """See `protocol.Make.instance`."""
+    real = cls.realize(tx).value
+    if type_lookup(tx, real, "__del__") is not None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {real.__qualname__}, which has a finalizer")
+    return UserDefinedObject(real, Handle(), None, cls)
+
+
+def _anything(value: object) -> bool:
+    return True
+
+
+@wraps_if(_anything, order=90)
+def wrap_object(tx: Tx, value: Any, source: Source | None) -> UserDefinedObject:
+    """Any object: its class is guarded, its attributes are read one by one when asked for."""
+    if source is None:
+        source = anchor(tx, value)
+    tx.guard("type", source, type(value))
+    handle = tx.heap.handle_of(value, source)
+    made = UserDefinedObject(type(value), handle, source)
+    handle.tracker = made
+    return made

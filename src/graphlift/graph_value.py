@@ -122,7 +122,7 @@ class MetaError(GraphError):
         self.error: Final = error
 
 
-class CannotPropagate(GraphError):  # noqa: N818
+class CannotPropagate(GraphError):
     """Nobody can tell what the operation gives without running it; cut the graph there."""
 
     def __init__(self, reason: str) -> None:
@@ -130,7 +130,7 @@ class CannotPropagate(GraphError):  # noqa: N818
         self.reason: Final = reason
 
 
-class DataDependent(GraphError):  # noqa: N818
+class DataDependent(GraphError):
     """The result's shape, or the result itself if a Python value, depends on tensor values."""
 
     def __init__(self, operation: str) -> None:

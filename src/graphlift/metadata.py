@@ -145,7 +145,7 @@ def trim() -> bool:
 
 
 _dispatch_keys = torch._C._dispatch_keys
-_plain_tuple = tuple
+_plain_tuple: Final[type[tuple[Any, ...]]] = tuple
 
 
 def record_of(tensor: torch.Tensor) -> MetaRecord:

@@ -14,6 +14,10 @@ import torch
 
 from graphlift.graph_value import CannotPropagate, GraphValue
 from graphlift.meta_propagation.template import CONSTANT_CLASSES
+from graphlift.shape_rules import RULES
+
+#: Targets for which a Python number among the positional arguments matters by its type alone.
+VALUE_FREE: Final[frozenset[Any]] = frozenset(t for t, (_, traits) in RULES.items() if traits.value_free)
 
 Table = dict[tuple[Any, ...], Any]
 
@@ -22,6 +26,9 @@ _tables: Final[dict[Any, Table]] = {}
 
 #: Marks the beginning of the keyword arguments in a key.
 _KEYWORDS: Final = object()
+
+#: Classes that torch takes in the place of a dtype.
+_NUMBER_CLASSES: Final = frozenset({int, float, bool, complex})
 
 _BY_VALUE: Final = CONSTANT_CLASSES - {float, complex, torch.Size} | {type(Ellipsis), bytes}
 
@@ -47,11 +54,7 @@ def trim() -> None:
 
 
 def key_of(
-    target: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    tensors: dict[GraphValue, int],
-    value_free: bool,
+    target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: dict[GraphValue, int]
 ) -> tuple[Any, ...]:
     """The key of a call; fills `tensors` with its distinct tensor arguments in order.
 
@@ -59,63 +62,63 @@ def key_of(
         CannotPropagate: for an argument that no graph can hold.
     """
     parts: list[Any] = [target]
-    append = parts.append
     for value in args:
-        if type(value) is GraphValue:
-            if value in tensors:
-                append(tensors[value])
-            else:
-                tensors[value] = len(tensors)
-                append(value.meta)
+        kind = type(value)
+        if kind is GraphValue:
+            # An equal tensor gives its number, a new one its record.
+            count = len(tensors)
+            known = tensors.setdefault(value, count)
+            parts.append(value.meta if known == count else known)
+        elif kind is int or kind is float:
+            parts.append(kind)
+            if target not in VALUE_FREE:
+                parts.append(value if kind is int else value.hex())
         else:
-            _add(append, value, tensors, value_free)
+            _add(parts, value, tensors)
     if kwargs:
-        append(_KEYWORDS)
+        parts.append(_KEYWORDS)
         for name, value in kwargs.items():
-            append(name)
-            _add(append, value, tensors, value_free)
+            parts.append(name)
+            _add(parts, value, tensors)
     return tuple(parts)
 
 
-def _add(append: Any, value: Any, tensors: dict[GraphValue, int], value_free: bool) -> None:
+def _add(parts: list[Any], value: Any, tensors: dict[GraphValue, int]) -> None:
     kind = type(value)
     if kind is GraphValue:
-        if value in tensors:
-            append(tensors[value])
-        else:
+        known = tensors.get(value)
+        if known is None:
             tensors[value] = len(tensors)
-            append(value.meta)
-    elif kind is int or kind is bool:
-        append(kind)
-        if not value_free:
-            append(value)
-    elif kind is float:
-        append(kind)
-        if not value_free:
-            append(value.hex())
+            parts.append(value.meta)
+        else:
+            parts.append(known)
     elif kind in _BY_VALUE:
-        append(kind)
-        append(value)
+        parts.append(kind)
+        parts.append(value)
+    elif kind is float:
+        parts.append(kind)
+        parts.append(value.hex())
     else:
-        append(_nested(value, tensors))
+        parts.append(_nested(value, tensors))
 
 
 def _nested(value: Any, tensors: dict[GraphValue, int]) -> tuple[Any, ...]:
     kind = type(value)
     parts: list[Any] = [kind]
-    append = parts.append
     if kind is tuple or kind is list or kind is torch.Size:
         for item in value:
-            _add(append, item, tensors, False)
+            _add(parts, item, tensors)
     elif kind is dict:
         for name, item in value.items():
-            append(name)
-            _add(append, item, tensors, False)
+            parts.append(name)
+            _add(parts, item, tensors)
     elif kind is slice:
         for item in (value.start, value.stop, value.step):
-            _add(append, item, tensors, False)
+            _add(parts, item, tensors)
+    elif kind is type and value in _NUMBER_CLASSES:
+        parts.append(value)
     elif kind is complex:
-        append(repr(value))
+        parts.append(repr(value))
     else:
         raise CannotPropagate(f"an argument of type {kind.__name__}")
     return tuple(parts)

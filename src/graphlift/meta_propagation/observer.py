@@ -38,7 +38,7 @@ _LARGE: Final = 1 << 14
 _LARGE_PRODUCT: Final = 1 << 24
 
 
-class TooLarge(Exception):  # noqa: N818
+class TooLarge(Exception):
     """Running this for real would take long or much memory."""
 
 

@@ -22,9 +22,7 @@ from graphlift.meta_propagation.template import CONSTANT_CLASSES, Const, Items, 
 from graphlift.metadata import MetaRecord, intern
 from graphlift.shape_rules import RULES, Decline, Fresh, SameAsFirst, Traits, ViewOfFirst
 
-#: Targets for which a Python scalar among the arguments matters by its type alone.
-VALUE_FREE: Final[frozenset[Any]] = frozenset(t for t, (_, traits) in RULES.items() if traits.value_free)
-
+_LinAlgError: Final[type[Exception]] = getattr(torch.linalg, "LinAlgError", ArithmeticError)
 _LASTING_KINDS: Final = (str, BuiltinFunctionType, type(torch.Tensor.add), type(torch.Tensor.__add__))
 
 Args = Sequence[Any]
@@ -53,7 +51,7 @@ class Propagator:
             MetaError, CannotPropagate, DataDependent: see there.
         """
         tensors: dict[GraphValue, int] = {}
-        key = memo.key_of(target, args, kwargs, tensors, target in VALUE_FREE)
+        key = memo.key_of(target, args, kwargs, tensors)
         found = self.table.get(key)
         if found is None:
             found = self._miss(target, method, args, kwargs, tensors)
@@ -129,7 +127,7 @@ def _rehearse(
         return rehearse(target, method, args, kwargs, records, swap)
     except (TooLarge, CannotPropagate, DataDependent):
         raise
-    except torch.linalg.LinAlgError as error:
+    except _LinAlgError as error:
         raise TooLarge("fails by value") from error
     except Exception as error:
         first = error

@@ -93,6 +93,9 @@ COUNTERS: Final[dict[Any, Callable[..., Any]]] = {
     torch.autocast_decrement_nesting: torch.autocast_increment_nesting,
 }
 
+#: Functions whose effect no operation can see.
+WITHOUT_TRACE: Final[frozenset[Any]] = frozenset({torch.clear_autocast_cache})
+
 
 def change(function: Any, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Call a state function for real.

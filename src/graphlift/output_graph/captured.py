@@ -65,6 +65,11 @@ class CapturedGraph:
         """Whether an operation that is kept for its effect reads an input or a view of one."""
         return any(operation.keep and _touches_input(operation) for operation in self.operations)
 
+    @property
+    def fake_mode(self) -> Any:
+        """The mode of the graph's fake tensors; made when first asked for."""
+        return self.fakes.mode
+
     def op_counts(self) -> dict[str, int]:
         """How often each operation occurs, by name."""
         return dict(Counter(target_name(operation.target) for operation in self.operations))

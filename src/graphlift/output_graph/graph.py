@@ -22,13 +22,14 @@ from graphlift.graph_value import (
 )
 from graphlift.heap import Heap
 from graphlift.meta_propagation import Const, Items, Propagator, Same, Template
-from graphlift.meta_propagation.state import COUNTERS, SETTERS, change
+from graphlift.meta_propagation.state import COUNTERS, SETTERS, WITHOUT_TRACE, change
 from graphlift.metadata import PLAIN_CLASSES, MetaRecord, record_of
 from graphlift.output_graph.aliasing import apply_write, check_write, protected, root_of
 from graphlift.output_graph.captured import CapturedGraph
 from graphlift.output_graph.record import Operation, operands
 from graphlift.sources import Source
 
+_new = tuple.__new__
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -44,6 +45,8 @@ class OutputGraph:
         self.operations: list[Operation] = []
         self.inputs: list[GraphValue | SymValue] = []
         self._by_id: dict[int, GraphValue] = {}
+        #: Calls that take back what `set_state` did, latest last.
+        self._changes: list[tuple[Any, tuple[Any, ...]]] = []
         self._propagator: Final = Propagator()
 
     # --- inputs ------------------------------------------------------------------------------
@@ -103,7 +106,8 @@ class OutputGraph:
         operations = self.operations
         if isinstance(found, MetaRecord):
             value = GraphValue(found, len(operations))
-            operations.append(Operation(target, method, args, kwargs, value, where, False, False))
+            # Twice as fast as calling the class; this is the hot line of a capture.
+            operations.append(_new(Operation, (target, method, args, kwargs, value, where, False, False)))
             return value
         call = Operation(target, method, args, kwargs, None, where, False, False)
         return self._take(found, tuple(tensors), call)
@@ -115,16 +119,24 @@ class OutputGraph:
             function: one of the setters in `meta_propagation.state`.
             args: its arguments; constants.
         """
-        if function not in SETTERS and function not in COUNTERS:
+        if function in SETTERS or function in COUNTERS:
+            self._changes.append(change(function, args))
+            self.heap.on_undo(self._change_back)
+            self._propagator.refresh()
+        elif function not in WITHOUT_TRACE:
             raise CannotPropagate(f"{function.__name__} changes state in an unknown way")
-        undo, undo_args = change(function, args)
-        self.heap.on_undo(self._change_back, undo, undo_args)
-        self._propagator.refresh()
         self.operations.append(Operation(function, False, args, _NOTHING, None, where, True, False))
 
-    def _change_back(self, function: Any, args: tuple[Any, ...]) -> None:
-        function(*args)
-        self._propagator.refresh()
+    def _change_back(self) -> None:
+        if self._changes:
+            function, args = self._changes.pop()
+            function(*args)
+            self._propagator.refresh()
+
+    def restore_state(self) -> None:
+        """Put the process's global state back to what it was; to be called when the capture is over."""
+        while self._changes:
+            self._change_back()
 
     def _take(self, template: Template, tensors: Sequence[GraphValue], call: Operation) -> Any:
         grad = self._propagator.state.grad

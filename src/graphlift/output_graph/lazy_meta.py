@@ -35,7 +35,8 @@ class Fakes:
             from torch._subclasses.fake_tensor import FakeTensorMode
             from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-            self._mode = FakeTensorMode(shape_env=ShapeEnv())
+            # Whoever makes fakes of the real inputs in it must get the sizes of the capture.
+            self._mode = FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
         return self._mode
 
     def of(self, value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import torch
 
 
-class Decline(Exception):  # noqa: N818
+class Decline(Exception):
     """Raised inside a rule: not my domain."""
 
 

@@ -1,0 +1,7 @@
+"""From a captured graph to something that runs it."""
+
+from graphlift.backends import builtin
+from graphlift.backends.calling import BackendError, compile_graph
+from graphlift.backends.registry import Backend, Wants, list_backends, lookup
+
+__all__ = ["Backend", "BackendError", "Wants", "builtin", "compile_graph", "list_backends", "lookup"]

@@ -1,0 +1,105 @@
+"""Handing a captured graph to a backend, and naming the user's line when the backend fails.
+
+The backend runs inside a `TracingContext` whose fake mode is made only if somebody asks for it, so that
+backends which do not ask stay cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from torch._guards import TracingContext, tracing
+
+from graphlift.backends.registry import lookup
+from graphlift.errors import GraphliftError
+
+
+class Graph(Protocol):
+    """What is asked of a captured graph."""
+
+    @property
+    def graph_module(self) -> Any:
+        """The graph as an FX module."""
+
+    @property
+    def fake_mode(self) -> Any:
+        """The mode of its fake tensors; made when first asked for."""
+
+    def example_inputs(self, *, fake: bool = False) -> list[Any]:
+        """Its inputs at capture time."""
+
+    def readable(self) -> str:
+        """The graph as text."""
+
+
+class Settings(Protocol):
+    """What is asked of capture settings."""
+
+    @property
+    def backend(self) -> str | Callable[..., Any]:
+        """A name or a callable."""
+
+    @property
+    def mode(self) -> str | None:
+        """A mode of the backend."""
+
+    @property
+    def options(self) -> Any:
+        """Options of the backend."""
+
+    @property
+    def dynamic(self) -> bool | None:
+        """Whether sizes are symbolic from the start."""
+
+
+class BackendError(GraphliftError):
+    """A backend failed to compile a graph; the cause is what it raised."""
+
+
+class _LazyContext(TracingContext):
+    """A tracing context that makes its fake mode when asked for it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._chosen: Any = None
+        super().__init__(None)
+
+    @property
+    def fake_mode(self) -> Any:
+        """The graph's fake mode, unless another was set."""
+        return self._graph.fake_mode if self._chosen is None else self._chosen
+
+    @fake_mode.setter
+    def fake_mode(self, mode: Any) -> None:
+        self._chosen = mode
+
+
+def compile_graph(graph: Graph, settings: Settings) -> Callable[..., Any]:
+    """What the settings' backend makes of a captured graph.
+
+    Returns:
+        a callable of the flat inputs that gives a tuple (or list) of the outputs.
+
+    Raises:
+        BackendError: the backend raised something.
+        ValueError: there is no such backend.
+    """
+    chosen = lookup(settings.backend, settings.mode, settings.options, settings.dynamic)
+    if not chosen.wants.module:
+        return chosen.call(graph, ())
+    try:
+        with tracing(_LazyContext(graph)):
+            product = chosen.call(graph.graph_module, graph.example_inputs(fake=chosen.wants.fake_inputs))
+    except Exception as error:
+        raise BackendError(_sentence(chosen.name, error, graph)) from error
+    if not callable(product):
+        raise BackendError(f"backend {chosen.name!r} gave {type(product).__name__}, which cannot be called")
+    return product
+
+
+def _sentence(name: str, error: Exception, graph: Graph) -> str:
+    return (
+        f"backend {name!r} failed with {type(error).__name__}: {error}\n\n"
+        f"while compiling this graph:\n{graph.readable()}"
+    )

@@ -1,0 +1,105 @@
+"""Backends by name, and what each wants to be handed.
+
+A backend is ``backend(graph_module, example_inputs, **settings) -> callable`` of the flat inputs. Our own
+are registered here by decorator; other names are asked of torch's registry. Knows nothing of graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
+
+from graphlift import interop
+
+
+class Wants(NamedTuple):
+    """What a backend is handed.
+
+    Attributes:
+        fake_inputs: fake tensors instead of the capture's real ones.
+        module: a graph module (else the captured graph itself).
+    """
+
+    fake_inputs: bool = False
+    module: bool = True
+
+
+class Backend(NamedTuple):
+    """A backend ready to be called.
+
+    Attributes:
+        name: as errors name it.
+        call: ``call(graph, inputs)``; mode and options are bound already.
+        wants: what it is handed.
+    """
+
+    name: str
+    call: Callable[[Any, Any], Callable[..., Any]]
+    wants: Wants
+
+
+#: Makes a backend's call from mode, options and the ``dynamic`` setting.
+Maker = Callable[
+    [str | None, Mapping[str, Any] | None, bool | None], Callable[[Any, Any], Callable[..., Any]]
+]
+_M = TypeVar("_M", bound=Maker)
+
+_makers: Final[dict[str, tuple[Maker, Wants]]] = {}
+
+
+def backend(name: str, wants: Wants) -> Callable[[_M], _M]:
+    """Register the maker of a backend of our own."""
+
+    def register(maker: _M) -> _M:
+        _makers[name] = (maker, wants)
+        return maker
+
+    return register
+
+
+def list_backends(debug: bool = False) -> list[str]:
+    """Names that `compile` takes, sorted.
+
+    Args:
+        debug: also those meant for debugging and experiments.
+    """
+    return sorted({*_makers, *interop.backend_names(debug)})
+
+
+def lookup(
+    backend: str | Callable[..., Any],
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    dynamic: bool | None = None,
+) -> Backend:
+    """The backend that a user's setting means.
+
+    Raises:
+        ValueError: for a name that nobody knows, and for a mode or option that the backend refuses.
+    """
+    if not isinstance(backend, str):
+        name = getattr(backend, "__name__", type(backend).__name__)
+        return Backend(name, _with_settings(backend, mode, options), Wants())
+    known = _makers.get(backend)
+    if known is not None:
+        maker, wants = known
+        return Backend(backend, maker(mode, options, dynamic), wants)
+    found = interop.backend(backend)
+    if found is None:
+        known_names = ", ".join(list_backends())
+        raise ValueError(f"there is no backend named {backend!r}; known are {known_names}")
+    return Backend(backend, _with_settings(found, mode, options), Wants())
+
+
+def _with_settings(
+    function: Callable[..., Any], mode: str | None, options: Mapping[str, Any] | None
+) -> Callable[[Any, Any], Callable[..., Any]]:
+    """`function` with those settings as keywords that were given."""
+    settings: dict[str, Any] = {}
+    if mode is not None and mode != "default":
+        settings["mode"] = mode
+    if options:
+        settings["options"] = dict(options)
+    if not settings:
+        return function
+    return lambda graph, inputs: function(graph, inputs, **settings)

@@ -45,8 +45,8 @@ def _aot(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., A
     from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
     from torch._functorch.aot_autograd import aot_module_simplified
 
-    def as_it_is(graph: torch.fx.GraphModule, _inputs: Any) -> Any:
-        return make_boxed_func(graph.forward)
+    def as_it_is(gm: torch.fx.GraphModule, example_inputs: Any) -> Any:
+        return make_boxed_func(gm.forward)
 
     product: Callable[..., Any] = aot_module_simplified(
         module, inputs, as_it_is, partition_fn=min_cut_rematerialization_partition
@@ -67,8 +67,8 @@ def inductor(mode: str | None, options: Mapping[str, Any] | None, dynamic: bool 
     def compile_graph(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         from torch._inductor.compile_fx import compile_fx
 
-        product: Callable[..., Any] = compile_fx(module, inputs, config_patches=patches)
-        return product
+        product: Any = compile_fx(module, inputs, config_patches=patches)
+        return product  # type: ignore[no-any-return]
 
     return compile_graph
 

@@ -105,6 +105,7 @@ class Capture:
         """Run what was put off to the end."""
         while self._at_end:
             self._at_end.pop()()
+        self.graph.restore_state()
 
     def module_source(self, module_globals: dict[str, object]) -> Source | None:
         """The source of a loaded module's namespace, or None for graphlift's own and unknown ones."""

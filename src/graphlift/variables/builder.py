@@ -60,6 +60,16 @@ def maker(function: F) -> F:
     return function
 
 
+def makes(name: str) -> Callable[[F], F]:
+    """As `maker`, for a maker whose name is also a builtin's."""
+
+    def register(function: F) -> F:
+        _MAKERS[name] = function
+        return function
+
+    return register
+
+
 def wrap_constant(tx: Tx, value: Any, source: Source | None) -> Var:
     """The rule for constants that are compared by type and value."""
     if source is not None:

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeVar, cast
 
-from graphlift.protocol import Tx, Var
+from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.slots import attributes, operators
@@ -118,6 +118,16 @@ class BuiltinObjectVariable(VariableTracker):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.models.__name__})"
+
+
+class KnownItemsVariable(BuiltinObjectVariable):
+    """A sequence whose items are trackers that are there now."""
+
+    __slots__ = ()
+
+    def items_now(self, tx: Tx) -> Sequence[Any]:
+        """The items, not to be changed by the caller; of a list, the contents themselves."""
+        raise NotImplementedError
 
 
 def _result(tx: Tx, result: object) -> VariableTracker:
@@ -231,3 +241,25 @@ def make_tuple(tx: Tx, found: Sequence[Var], cls: type = tuple) -> VariableTrack
 def constant(tx: Tx, value: object) -> VariableTracker:
     """A constant."""
     return cast(VariableTracker, tx.make.constant(value))
+
+
+class HostObjectVariable(VariableTracker):
+    """An object of the process that only emitted code needs (a class, a function)."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.source = None
+        self.value: Final = value
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.load_object(self.value)
+
+
+def cannot_cycle(var: Var, depth: int = 6) -> bool:
+    """Whether a value surely does not lead back to itself, so that it can be built in one go."""
+    tracker = cast(VariableTracker, var)
+    if tracker.leaf or tracker.source is not None:
+        return True
+    children = getattr(tracker, "children", None)
+    return depth > 0 and children is not None and all(cannot_cycle(child, depth - 1) for child in children())

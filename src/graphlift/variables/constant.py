@@ -61,6 +61,7 @@ class ConstantVariable(VariableTracker):
     """
 
     __slots__ = ("value",)
+    leaf = True
 
     def __init__(self, value: Any, source: Source | None = None) -> None:
         self.source = source

@@ -8,15 +8,66 @@ iteration, comparison) guards the whole set of keys in their order. Mirrors Obje
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping
+from enum import Enum
+from typing import Any, Final
+
+import torch
 
 from graphlift.heap import Handle, Table
 from graphlift.protocol import Tx, Var
-from graphlift.sources import KeySource, Source
+from graphlift.sources import DictKeySource, KeySource, Source
 
 #: Guard kinds that this module uses.
 ABSENT, HAS_KEY, KEYS = "absent", "has_key", "keys"
+
+
+def _has(real: Mapping[Any, Any], key: Hashable) -> bool:
+    return dict.__contains__(real, key) if isinstance(real, dict) else key in real
+
+
+def _get(real: Mapping[Any, Any], key: Hashable) -> Any:
+    return dict.__getitem__(real, key) if isinstance(real, dict) else real[key]
+
+
+def _keys(real: Mapping[Any, Any]) -> Iterator[Any]:
+    """The keys in their order, past what a derived class may override."""
+    if isinstance(real, OrderedDict):
+        return OrderedDict.__iter__(real)
+    return dict.__iter__(real) if isinstance(real, dict) else iter(real)
+
+
+def is_plain_key(key: Any) -> bool:
+    """Whether hashing and comparing a key runs no user code."""
+    cls = type(key)
+    if cls in _PLAIN_KEYS:
+        return True
+    if cls is tuple or cls is frozenset:
+        return all(is_plain_key(item) for item in key)
+    if cls.__hash__ in _PLAIN_HASHES and cls.__eq__ in _PLAIN_EQUALS:
+        return True
+    return isinstance(key, (torch.Tensor, torch.device))  # a tensor's hash is its identity, which decides first
+
+
+def has_plain_keys(real: Mapping[Any, Any]) -> bool:
+    """Whether looking for any key runs no user code."""
+    return all(is_plain_key(key) for key in _keys(real))
+
+
+_PLAIN_KEYS: Final = frozenset((str, int, float, bool, bytes, complex, type(None), type(Ellipsis), torch.dtype, range))
+_PLAIN_HASHES: Final = (object.__hash__, Enum.__hash__, type.__hash__)
+_PLAIN_EQUALS: Final = (object.__eq__, type.__eq__)
+
+
+def _key_var(tx: Tx, handle: Handle, key: Hashable) -> Var:
+    """The tracker of the key object in the existing dictionary that equals `key`."""
+    if type(key) is str:
+        return tx.make.constant(key)
+    position, real = next((i, k) for i, k in enumerate(_keys(handle.real)) if k is key or k == key)
+    if type(real) in _PLAIN_KEYS or handle.source is None:
+        return tx.make.from_value(real, None)
+    return tx.make.lazy(real, handle.source.child(DictKeySource, position))
 
 
 def lookup(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource) -> Var | None:
@@ -36,12 +87,12 @@ def lookup(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource
     if handle.complete or (handle.removed and key in handle.removed) or (handle.absent and key in handle.absent):
         return None
     real: dict[Any, Any] = handle.real
-    if key in real:
+    if _has(real, key):
         if handle.source is None:  # a namespace of graphlift's own: nobody changes it
-            value = tx.make.from_value(real[key], None)
+            value = tx.make.from_value(_get(real, key), None)
         else:
-            value = tx.make.lazy(real[key], handle.source.child(kind, key))
-        _note_read(handle, handle.table, key, (tx.make.constant(key), value))
+            value = tx.make.lazy(_get(real, key), handle.source.child(kind, key))
+        _note_read(handle, handle.table, key, (_key_var(tx, handle, key), value))
         return value
     if handle.source is not None:
         tx.guard(ABSENT, handle.source, key)
@@ -61,7 +112,7 @@ def _note_read(handle: Handle, table: Table, key: Hashable, entry: tuple[Var, Va
 def has(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource) -> bool:
     """Whether `key` is there; a positive answer about the program's own state is guarded too."""
     found = lookup(tx, handle, key, kind) is not None
-    if found and not handle.complete and handle.source is not None and key in handle.real:
+    if found and not handle.complete and handle.source is not None and _has(handle.real, key):
         tx.guard(HAS_KEY, handle.source, key)
     return found
 
@@ -75,15 +126,18 @@ def complete(tx: Tx, handle: Handle, kind: type[Source] = KeySource) -> None:
     real: dict[Any, Any] = handle.real
     removed = handle.removed or ()
     if handle.source is not None:
-        tx.guard(KEYS, handle.source, tuple(real))
+        tx.guard(KEYS, handle.source, tuple(_keys(real)))
     table: dict[Hashable, tuple[Any, Any]] = {}
-    for key in real:
+    for key in _keys(real):
         if key in removed:
             continue
         entry = handle.table.get(key)
         if entry is None:
-            assert handle.source is not None
-            entry = (tx.make.constant(key), tx.make.lazy(real[key], handle.source.child(kind, key)))
+            if handle.source is None:
+                value = tx.make.from_value(_get(real, key), None)
+            else:
+                value = tx.make.lazy(_get(real, key), handle.source.child(kind, key))
+            entry = (_key_var(tx, handle, key), value)
             _note_read(handle, table, key, entry)
         table[key] = entry
     for key, entry in handle.table.items():

@@ -1,0 +1,30 @@
+"""``dict.update`` from objects that are no plain dictionaries.
+
+https://docs.python.org/3/library/stdtypes.html#dict.update
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def update_from_mapping(target: dict[Any, Any], other: Any) -> None:
+    """Store what an object with ``keys()`` and ``[]`` holds."""
+    for key in other.keys():  # noqa: SIM118
+        target[key] = other[key]
+
+
+def update_from_pairs(target: dict[Any, Any], other: Any) -> None:
+    """Store pairs; errors name the element that is no pair."""
+    for number, element in enumerate(other):
+        try:
+            pair = list(element)
+        except TypeError:
+            raise TypeError(
+                f"cannot convert dictionary update sequence element #{number} to a sequence"
+            ) from None
+        if len(pair) != 2:
+            raise ValueError(
+                f"dictionary update sequence element #{number} has length {len(pair)}; 2 is required"
+            )
+        target[pair[0]] = pair[1]

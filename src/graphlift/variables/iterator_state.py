@@ -1,0 +1,77 @@
+"""What emitted code calls to build iterators and to move existing ones; runs in the compiled program only."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+#: The position of an iterator that has come to its end.
+DONE: Final = -1
+
+
+class _Nothing:
+    """A sequence without items that has ``__getitem__`` only."""
+
+    def __getitem__(self, index: int) -> Any:
+        raise IndexError
+
+
+_EMPTY: Final[dict[str, Any]] = {
+    "list_iterator": [],
+    "tuple_iterator": (),
+    "str_iterator": "",
+    "str_ascii_iterator": "",
+    "bytes_iterator": b"",
+    "set_iterator": set(),
+    "iterator": _Nothing(),
+}
+
+
+def _at(iterator: Any, position: int) -> Any:
+    iterator.__setstate__(sys.maxsize if position == DONE else position)
+    if position == DONE:
+        next(iterator, None)
+    return iterator
+
+
+def sequence_iterator(kind: str, sequence: Any, position: int) -> Any:
+    """An iterator of the class named `kind` over `sequence`, `position` items gone."""
+    if position == DONE:
+        iterator = iter(_EMPTY[kind])
+        next(iterator, None)
+        return iterator
+    if isinstance(sequence, list):
+        return _at(list.__iter__(sequence), position)
+    if isinstance(sequence, tuple):
+        return _at(tuple.__iter__(sequence), position)
+    return _at(iter(sequence), position)
+
+
+def reversed_iterator(sequence: Any, position: int) -> Any:
+    """``reversed(sequence)`` whose next item is the one at `position`."""
+    if position == DONE:
+        iterator = reversed([]) if isinstance(sequence, list) else reversed(())
+        next(iterator, None)
+        return iterator
+    iterator = list.__reversed__(sequence) if isinstance(sequence, list) else reversed(sequence)
+    iterator.__setstate__(position)  # type: ignore[attr-defined]
+    return iterator
+
+
+def move_sequence_iterator(iterator: Any, position: int) -> None:
+    """Move an existing list or tuple iterator to a position."""
+    _at(iterator, position)
+
+
+def skip(iterator: Iterator[Any], count: int) -> Iterator[Any]:
+    """Take `count` items off an iterator whose items are made without running user code."""
+    deque(islice(iterator, count), maxlen=0)
+    return iterator
+
+
+def skip_all(iterator: Iterator[Any]) -> None:
+    """Run such an iterator to its end."""
+    deque(iterator, maxlen=0)

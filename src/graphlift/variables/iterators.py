@@ -1,0 +1,331 @@
+"""Iterators over sequences and ranges, made inside or met from outside, and ``iter(callable, sentinel)``.
+
+An iterator's position is the `value` of its handle; an existing iterator is never moved during the capture:
+its position is read, guarded, and set when the graph has run. Mirrors Objects/iterobject.c and the iterators
+of Objects/listobject.c, tupleobject.c and rangeobject.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, cast
+
+from graphlift import _C
+from graphlift.errors import ObservedException
+from graphlift.heap import Handle
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.sources import IteratorSource, Source
+from graphlift.variables import iterator_state
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.builder import maker, wraps
+from graphlift.variables.builtin_object import BuiltinObjectVariable, KnownItemsVariable, constant, make_list
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.iterator_state import DONE
+from graphlift.variables.slots import calls, items, operators
+
+LIST_ITERATOR: Final = type(iter([]))
+TUPLE_ITERATOR: Final = type(iter(()))
+RANGE_ITERATOR: Final = type(iter(range(0)))
+GETITEM_ITERATOR: Final = type(iter(type("_", (), {"__getitem__": lambda self, index: index})()))
+
+
+class IteratorVariable(BuiltinObjectVariable):
+    """An iterator of a builtin type; ``iter()`` of it is itself.
+
+    Attributes:
+        handle: its state.
+    """
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Handle | None = None, source: Source | None = None) -> None:
+        self.source = source
+        self.handle: Final = Handle() if handle is None else handle
+        self.handle.tracker = self
+
+    def python_type(self, tx: Tx) -> type:
+        return self.models
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        return self
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        raise NotImplementedError
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        if name in ("__length_hint__", "__reduce__", "__setstate__", "__reduce_ex__"):
+            self.refuse(tx, f"attribute {name!r}")
+        return super().getattr_(tx, name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class SequenceIteratorVariable(IteratorVariable):
+    """An iterator that asks its sequence for one item after the other, so that it sees it change.
+
+    Attributes:
+        sequence: what it iterates over; the handle's value is the index of the next item.
+        kind: its class.
+    """
+
+    __slots__ = ("kind", "sequence")
+
+    def __init__(
+        self, sequence: VariableTracker, kind: type, handle: Handle | None = None, source: Source | None = None
+    ) -> None:
+        super().__init__(handle, source)
+        self.sequence: Final = sequence
+        self.kind: Final = kind
+        if handle is None:
+            self.handle.value = 0
+
+    def children(self) -> tuple[Var, ...]:
+        """What it holds."""
+        return (self.sequence,)
+
+    def python_type(self, tx: Tx) -> type:
+        return self.kind
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        index = self.handle.value
+        if index == DONE:
+            return None
+        item = _item(tx, self.sequence, index)
+        tx.heap.set_value(self.handle, DONE if item is None else index + 1)
+        return item
+
+    def write_back(self, codegen: Codegen, handle: Handle) -> None:
+        """Move the existing iterator to where the program left it."""
+        codegen.run(iterator_state.move_sequence_iterator, [self, ConstantVariable(handle.value)])
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        position = self.handle.value
+        sequence: Var = ConstantVariable(None) if position == DONE else self.sequence
+        codegen.call(
+            iterator_state.sequence_iterator,
+            [ConstantVariable(self.kind.__name__), sequence, ConstantVariable(position)],
+        )
+
+
+def _item(tx: Tx, sequence: VariableTracker, index: int) -> VariableTracker | None:
+    if isinstance(sequence, KnownItemsVariable):
+        known = sequence.items_now(tx)
+        return cast(VariableTracker, known[index]) if index < len(known) else None
+    try:
+        return items.getitem(tx, sequence, constant(tx, index))
+    except ObservedException as error:
+        if not issubclass(error.value.python_type(tx), (IndexError, StopIteration)):
+            raise
+        return None
+
+
+class ReversedVariable(IteratorVariable):
+    """``reversed()`` of a sequence; the handle's value is the index of the next item, going down.
+
+    Attributes:
+        sequence: what it iterates over.
+        kind: its class (lists have one of their own).
+    """
+
+    __slots__ = ("kind", "sequence")
+    models = reversed
+
+    def __init__(self, sequence: VariableTracker, kind: type, start: int) -> None:
+        super().__init__()
+        self.sequence: Final = sequence
+        self.kind: Final = kind
+        self.handle.value = start
+
+    def children(self) -> tuple[Var, ...]:
+        """What it holds."""
+        return (self.sequence,)
+
+    def python_type(self, tx: Tx) -> type:
+        return self.kind
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        index = self.handle.value
+        item = None if index == DONE else _item(tx, self.sequence, index)
+        if index != DONE:
+            tx.heap.set_value(self.handle, DONE if item is None else index - 1)
+        return item
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(iterator_state.reversed_iterator, [self.sequence, ConstantVariable(self.handle.value)])
+
+
+class RangeIteratorVariable(IteratorVariable):
+    """An iterator over a range; the handle's value is how many items are gone.
+
+    Attributes:
+        value: what was left of the range when the iterator was made or met.
+    """
+
+    __slots__ = ("value",)
+    models = RANGE_ITERATOR
+    leaf = True
+
+    def __init__(self, value: range, handle: Handle | None = None, source: Source | None = None) -> None:
+        super().__init__(handle, source)
+        self.value: Final = value
+        self.handle.value = 0
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        gone = self.handle.value
+        if gone >= len(self.value):
+            return None
+        tx.heap.set_value(self.handle, gone + 1)
+        return constant(tx, self.value[gone])
+
+    def write_back(self, codegen: Codegen, handle: Handle) -> None:
+        """Move the existing iterator to where the program left it."""
+        codegen.run(iterator_state.skip, [self, ConstantVariable(handle.value)])
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        left = self.value[self.handle.value :]
+        codegen.call(_range_iterator, [ConstantVariable(n) for n in (left.start, left.stop, left.step)])
+
+
+def _range_iterator(start: int, stop: int, step: int) -> Iterator[int]:
+    return iter(range(start, stop, step))
+
+
+class ItemsIteratorVariable(IteratorVariable):
+    """An iterator over items that cannot change any more; the handle's value is how many are gone.
+
+    Attributes:
+        items: the items.
+        kind: its class.
+    """
+
+    __slots__ = ("items", "kind")
+
+    def __init__(self, known: Sequence[Var], kind: type = LIST_ITERATOR) -> None:
+        super().__init__()
+        self.items: Final = list(known)
+        self.kind: Final = kind
+        self.handle.value = 0
+
+    def children(self) -> Sequence[Var]:
+        """What it holds."""
+        return self.items
+
+    def python_type(self, tx: Tx) -> type:
+        return self.kind
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        gone = self.handle.value
+        if gone >= len(self.items):
+            return None
+        tx.heap.set_value(self.handle, gone + 1)
+        return cast(VariableTracker, self.items[gone])
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        left = self.items[self.handle.value :]
+        codegen.call(_items_iterator, [ConstantVariable(self.kind.__name__), *left])
+
+
+def _items_iterator(kind: str, *known: Any) -> Iterator[Any]:
+    if kind.startswith("str"):
+        return iter("".join(known))
+    if kind == "set_iterator":
+        return iter(set(known))
+    return iter(bytes(known)) if kind == "bytes_iterator" else iter(known if kind == "tuple_iterator" else [*known])
+
+
+class CallableIteratorVariable(IteratorVariable):
+    """``iter(function, sentinel)``; the handle's value is whether the sentinel came.
+
+    Attributes:
+        function, sentinel: what it was made from.
+    """
+
+    __slots__ = ("function", "sentinel")
+    models = type(iter(int, 1))
+
+    def __init__(self, function: VariableTracker, sentinel: VariableTracker) -> None:
+        super().__init__()
+        self.function: Final = function
+        self.sentinel: Final = sentinel
+        self.handle.value = False
+
+    def children(self) -> tuple[Var, ...]:
+        """What it holds."""
+        return (self.function, self.sentinel)
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        if self.handle.value:
+            return None
+        try:
+            item: VariableTracker = calls.call(tx, self.function, [], {})
+        except ObservedException as error:
+            if not issubclass(error.value.python_type(tx), StopIteration):
+                raise
+            tx.heap.set_value(self.handle, True)
+            return None
+        if operators.equal(tx, self.sentinel, item):
+            tx.heap.set_value(self.handle, True)
+            return None
+        return item
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        if self.handle.value:
+            codegen.call(_finished_callable_iterator, [])
+        else:
+            codegen.call(iter, [self.function, self.sentinel])
+
+
+def _finished_callable_iterator() -> Iterator[Any]:
+    done: Iterator[Any] = iter(int, 0)
+    next(done, None)
+    return done
+
+
+# --- iterators from outside -------------------------------------------------------------------------
+
+
+@wraps(LIST_ITERATOR, TUPLE_ITERATOR)
+def wrap_sequence_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
+    """Position and sequence are read without moving the iterator, and guarded."""
+    state = _C.iterator_state(value)
+    handle = tx.heap.handle_of(value, source)
+    if source is not None:
+        tx.guard("type", source, type(value))
+        tx.guard("iterator", source, None if state is None else state[1])
+    if state is None:
+        handle.value = DONE
+        empty = make_list(tx, [])
+        return SequenceIteratorVariable(empty, type(value), handle, source)
+    handle.value = state[1]
+    if source is None:
+        sequence: Any = tx.make.from_value(state[0], None)
+    else:
+        sequence = tx.make.from_value(state[0], source.child(IteratorSource, type(value).__name__))
+    return SequenceIteratorVariable(sequence, type(value), handle, source)
+
+
+@wraps(RANGE_ITERATOR)
+def wrap_range_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
+    """What is left of the range is read without moving the iterator, and guarded."""
+    start, step, length = _C.iterator_state(value)  # type: ignore[misc]
+    if source is not None:
+        tx.guard("type", source, RANGE_ITERATOR)
+        tx.guard("iterator", source, (start, step, length))
+    left = range(start, start + length * step, step)
+    return RangeIteratorVariable(left, tx.heap.handle_of(value, source), source)
+
+
+# --- makers -------------------------------------------------------------------------------------------
+
+
+@maker
+def iterator(tx: Tx, known: Sequence[Var], kind: type = LIST_ITERATOR) -> Var:
+    """See `protocol.Make.iterator`."""
+    return ItemsIteratorVariable(known, kind)
+
+
+@maker
+def sequence_iterator(tx: Tx, sequence: VariableTracker) -> Var:
+    """See `protocol.Make.sequence_iterator`."""
+    return SequenceIteratorVariable(sequence, GETITEM_ITERATOR)

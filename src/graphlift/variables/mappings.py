@@ -1,0 +1,447 @@
+"""Dictionaries: dict, OrderedDict, defaultdict, and the dict beneath objects of derived classes. Mirrors
+Objects/dictobject.c and Modules/_collectionsmodule.c.
+
+Contents are the `table` of a handle, existing ones read through `namespace.py` key by key. Views and their
+iterators are in `dict_views.py`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Final, cast
+
+from graphlift.heap import Handle, Table
+from graphlift.polyfills import mappings as polyfills
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import SlotSource, Source
+from graphlift.variables import namespace
+from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
+from graphlift.variables.builder import makes, wraps
+from graphlift.variables.builtin_object import (
+    BuiltinObjectVariable,
+    HostObjectVariable,
+    cannot_cycle,
+    constant,
+    make_tuple,
+    method,
+)
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.dict_views import DictIteratorVariable, DictViewVariable, Part
+from graphlift.variables.folding import DEPTH_LIMIT
+from graphlift.variables.sequences import TupleVariable, storage
+from graphlift.variables.slots import attributes, calls, operators
+from graphlift.variables.slots.truth import is_true
+
+
+class DictVariable(BuiltinObjectVariable):
+    """A dictionary, or the dictionary beneath an object of a class derived from dict.
+
+    Attributes:
+        handle: the contents in the heap.
+        owner: the object of a derived class that this is the storage of, or None.
+    """
+
+    __slots__ = ("handle", "owner")
+    models = dict
+
+    def __init__(self, handle: Handle, source: Source | None = None, owner: VariableTracker | None = None) -> None:
+        self.source = source
+        self.handle: Final = handle
+        self.owner: Final = owner
+
+    def python_type(self, tx: Tx) -> type:
+        return self.models
+
+    def table(self, tx: Tx) -> Table:
+        """All entries, in order; not to be changed by the caller."""
+        namespace.complete(tx, self.handle)
+        table = self.handle.table
+        assert table is not None
+        return table
+
+    def children(self) -> list[Var]:
+        """What it holds."""
+        entries = (self.handle.table or {}).values()
+        return [part for entry in entries for part in entry]
+
+    def snapshot(self, tx: Tx, depth: int = 0) -> Any:
+        if depth > DEPTH_LIMIT or self.models is not dict:
+            return UNKNOWN
+        found: dict[Any, Any] = {}
+        for key, value in self.table(tx).values():
+            known = [part.realize(tx).snapshot(tx, depth + 1) for part in (key, value)]
+            if known[0] is UNKNOWN or known[1] is UNKNOWN:
+                return UNKNOWN
+            found[known[0]] = known[1]
+        return found
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return self.type_error(tx, "unhashable type: '{}'")
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def find(self, tx: Tx, key: VariableTracker) -> VariableTracker | None:
+        """The value under a key, or None."""
+        return cast("VariableTracker | None", namespace.lookup(tx, self.handle, key.hash_key(tx)))
+
+    def truth(self, tx: Tx) -> VariableTracker | bool:
+        return bool(self.table(tx))
+
+    def length(self, tx: Tx) -> VariableTracker:
+        return constant(tx, len(self.table(tx)))
+
+    def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        value = self.find(tx, key)
+        return self.missing(tx, key) if value is None else value
+
+    def missing(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        """What ``d[key]`` gives when there is no such key (``dict_subscript``)."""
+        if self.owner is not None:
+            hook = attributes.lookup_special(tx, self.owner, "__missing__")
+            if hook is not None:
+                return cast(VariableTracker, calls.call(tx, hook, [key], {}))
+        tx.raise_(KeyError, key)
+
+    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
+        return constant(tx, namespace.has(tx, self.handle, item.hash_key(tx)))
+
+    def keys_now(self, tx: Tx) -> list[VariableTracker]:
+        """The key trackers, in order."""
+        return [entry[0] for entry in self.table(tx).values()]
+
+    def unpack(self, tx: Tx) -> list[VariableTracker]:
+        return self.keys_now(tx)
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        return DictIteratorVariable(tx, self, Part.KEYS)
+
+    @method("__reversed__")
+    def _reversed(self, tx: Tx) -> VariableTracker:
+        return DictIteratorVariable(tx, self, Part.KEYS, backwards=True)
+
+    @method()
+    def get(self, tx: Tx, key: VariableTracker, default: VariableTracker | None = None) -> VariableTracker:
+        """``dict.get``."""
+        value = self.find(tx, key.realize(tx))
+        if value is None:
+            return constant(tx, None) if default is None else default
+        return value
+
+    @method()
+    def keys(self, tx: Tx) -> VariableTracker:
+        """``dict.keys``."""
+        return DictViewVariable(self, Part.KEYS)
+
+    @method()
+    def values(self, tx: Tx) -> VariableTracker:
+        """``dict.values``."""
+        return DictViewVariable(self, Part.VALUES)
+
+    @method()
+    def items(self, tx: Tx) -> VariableTracker:
+        """``dict.items``."""
+        return DictViewVariable(self, Part.ITEMS)
+
+    @method("copy", "__copy__")
+    def _copy(self, tx: Tx) -> VariableTracker:
+        return self._fresh(tx, list(self.table(tx).values()))
+
+    def _fresh(self, tx: Tx, entries: Iterable[tuple[Any, Any]]) -> VariableTracker:
+        """A new dictionary of the class that copying gives."""
+        return cast(VariableTracker, tx.make.dict(list(entries)))
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        beneath = storage(other)
+        if op not in ("==", "!=") or not isinstance(beneath, DictVariable):
+            return NOT_IMPLEMENTED
+        return constant(tx, self._equals(tx, beneath) is (op == "=="))
+
+    def _equals(self, tx: Tx, other: DictVariable) -> bool:
+        mine, others = self.table(tx), other.table(tx)
+        if len(mine) != len(others):
+            return False
+        for identity, (_, value) in mine.items():
+            if identity not in others or not operators.equal(tx, value, others[identity][1]):
+                return False
+        return True
+
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        beneath = storage(other)
+        if op != "|" or not isinstance(beneath, DictVariable):
+            return NOT_IMPLEMENTED
+        merged = self._fresh(tx, self.table(tx).values())
+        cast(DictVariable, merged).merge(tx, beneath)
+        return merged
+
+    # --- changing ------------------------------------------------------------------------------
+
+    def store(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
+        """Put an entry; a key that is there stays the key object it was."""
+        identity = key.hash_key(tx)
+        old = self.handle.table.get(identity) if self.handle.table else None
+        namespace.store(tx, self.handle, identity, key if old is None else old[0], value)
+
+    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
+        self.store(tx, key, value)
+
+    def delitem(self, tx: Tx, key: VariableTracker) -> None:
+        if not namespace.delete(tx, self.handle, key.hash_key(tx)):
+            tx.raise_(KeyError, key)
+
+    def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if op != "|":
+            return NOT_IMPLEMENTED
+        self.update(tx, other)
+        return self
+
+    def merge(self, tx: Tx, other: DictVariable) -> None:
+        """Store all entries of another dictionary."""
+        for identity, (key, value) in list(other.table(tx).items()):
+            old = self.handle.table.get(identity) if self.handle.table else None
+            namespace.store(tx, self.handle, identity, key if old is None else old[0], value)
+
+    @method("update", "__init__")
+    def update(self, tx: Tx, /, *args: VariableTracker, **kwargs: VariableTracker) -> None:
+        """``dict.update`` (and ``dict.__init__``, which does the same)."""
+        if len(args) > 1:
+            tx.raise_(TypeError, f"update expected at most 1 argument, got {len(args)}")
+        for arg in args:
+            self._update_from(tx, arg.realize(tx))
+        for name, value in kwargs.items():
+            self.store(tx, constant(tx, name), value)
+
+    def _update_from(self, tx: Tx, other: VariableTracker) -> None:
+        beneath = storage(other)
+        if isinstance(beneath, DictVariable) and iterates_plainly(tx, other):
+            self.merge(tx, beneath)
+        elif attributes.hasattr_(tx, other, "keys"):
+            tx.run_host(polyfills.update_from_mapping, [self, other])
+        else:
+            tx.run_host(polyfills.update_from_pairs, [self, other])
+
+    @method()
+    def setdefault(self, tx: Tx, key: VariableTracker, default: VariableTracker | None = None) -> VariableTracker:
+        """``dict.setdefault``."""
+        key = key.realize(tx)
+        value = self.find(tx, key)
+        if value is None:
+            value = constant(tx, None) if default is None else default
+            self.store(tx, key, value)
+        return value
+
+    @method()
+    def pop(self, tx: Tx, key: VariableTracker, default: VariableTracker | None = None) -> VariableTracker:
+        """``dict.pop``."""
+        key = key.realize(tx)
+        value = self.find(tx, key)
+        if value is None:
+            if default is None:
+                tx.raise_(KeyError, key)
+            return default
+        namespace.delete(tx, self.handle, key.hash_key(tx))
+        return value
+
+    @method()
+    def popitem(self, tx: Tx) -> VariableTracker:
+        """``dict.popitem``."""
+        return self._pop_entry(tx, last=True)
+
+    def _pop_entry(self, tx: Tx, *, last: bool) -> VariableTracker:
+        table = self.table(tx)
+        if not table:
+            word = "popitem(): " if self.models is not OrderedDict else ""
+            tx.raise_(KeyError, f"{word}dictionary is empty")
+        identity = list(table)[-1 if last else 0]
+        entry = table[identity]
+        namespace.delete(tx, self.handle, identity)
+        return make_tuple(tx, entry)
+
+    @method()
+    def clear(self, tx: Tx) -> None:
+        """``dict.clear``."""
+        self.table(tx)
+        tx.heap.set_table(self.handle, {})
+
+    # --- becoming real ---------------------------------------------------------------------------
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        entries = list((self.handle.table or {}).values())
+        if self.models is dict and all(cannot_cycle(part) for entry in entries for part in entry):
+            for key, value in entries:
+                codegen(key)
+                codegen(value)
+            codegen.build("map", len(entries))
+            return
+        self.construct(codegen)
+
+        def fill() -> None:
+            for key, value in entries:
+                codegen.set_item(self, key, value)
+
+        codegen.later(fill)
+
+    def construct(self, codegen: Codegen) -> None:
+        """Emit the empty dictionary."""
+        codegen.call(self.models, [])
+
+
+def iterates_plainly(tx: Tx, var: VariableTracker) -> bool:
+    """Whether a dictionary's class leaves iteration to dict, so that merging reads its storage."""
+    if isinstance(var, DictVariable):
+        return True
+    return attributes.user_special(tx, var, "__iter__") is None
+
+
+class OrderedDictVariable(DictVariable):
+    """A `collections.OrderedDict`, or the one beneath an object of a derived class."""
+
+    __slots__ = ()
+    models = OrderedDict
+
+    def _fresh(self, tx: Tx, entries: Iterable[tuple[Any, Any]]) -> VariableTracker:
+        return cast(VariableTracker, tx.make.dict(list(entries), OrderedDict))
+
+    def _equals(self, tx: Tx, other: DictVariable) -> bool:
+        if isinstance(other, OrderedDictVariable) and list(self.table(tx)) != list(other.table(tx)):
+            return False
+        return super()._equals(tx, other)
+
+    @method("popitem")
+    def _popitem(self, tx: Tx, last: VariableTracker | None = None) -> VariableTracker:
+        return self._pop_entry(tx, last=last is None or is_true(tx, last))
+
+    @method()
+    def move_to_end(self, tx: Tx, key: VariableTracker, last: VariableTracker | None = None) -> None:
+        """``OrderedDict.move_to_end``."""
+        key = key.realize(tx)
+        table, identity = self.table(tx), key.hash_key(tx)
+        if identity not in table:
+            tx.raise_(KeyError, key)
+        rest = {other: entry for other, entry in table.items() if other != identity}
+        moved = {identity: table[identity]}
+        tx.heap.set_table(self.handle, {**rest, **moved} if last is None or is_true(tx, last) else {**moved, **rest})
+
+    def call_method(self, tx: Tx, name: str, args: Any, kwargs: Any) -> VariableTracker:
+        if name in ("popitem", "move_to_end") and "last" in kwargs:
+            rest = {key: value for key, value in kwargs.items() if key != "last"}
+            return super().call_method(tx, name, [*args, kwargs["last"]], rest)
+        return super().call_method(tx, name, args, kwargs)
+
+
+class DefaultDictVariable(DictVariable):
+    """A `collections.defaultdict`; the handle's value is its factory."""
+
+    __slots__ = ()
+    models = defaultdict
+
+    def _fresh(self, tx: Tx, entries: Iterable[tuple[Any, Any]]) -> VariableTracker:
+        made = cast(DictVariable, tx.make.dict(list(entries), defaultdict))
+        made.handle.value = self.handle.value
+        return made
+
+    def factory(self, tx: Tx) -> VariableTracker:
+        """``default_factory``; None's tracker when there is none."""
+        made = self.handle.value
+        return constant(tx, None) if made is None else cast(VariableTracker, made.realize(tx))
+
+    def missing(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        if self.owner is not None and attributes.user_special(tx, self.owner, "__missing__") is not None:
+            return super().missing(tx, key)
+        return self._missing(tx, key)
+
+    @method("__missing__")
+    def _missing(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        factory = self.factory(tx)
+        if factory.is_constant() and factory.as_constant() is None:
+            tx.raise_(KeyError, key)
+        value = cast(VariableTracker, calls.call(tx, factory, [], {}))
+        self.store(tx, key.realize(tx), value)
+        return value
+
+    @method("__init__")
+    def _init(self, tx: Tx, /, *args: VariableTracker, **kwargs: VariableTracker) -> None:
+        if args:
+            factory = args[0].realize(tx)
+            if not _can_be_factory(tx, factory):
+                tx.raise_(TypeError, "first argument must be callable or None")
+            tx.heap.set_value(self.handle, factory)
+        self.update(tx, *args[1:], **kwargs)
+
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        return self.factory(tx)
+
+    def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
+        if self.source is not None:
+            tx.fail(Reason.SIDE_EFFECT, "setting default_factory of an existing defaultdict")
+        tx.heap.set_value(self.handle, value)
+
+    def children(self) -> list[Var]:
+        factory = self.handle.value
+        return [*super().children(), *([] if factory is None else [factory])]
+
+    def construct(self, codegen: Codegen) -> None:
+        codegen.call(defaultdict, [self.handle.value or ConstantVariable(None)])
+
+
+def _can_be_factory(tx: Tx, factory: VariableTracker) -> bool:
+    if factory.is_constant():
+        return factory.as_constant() is None or callable(factory.as_constant())
+    return any("__call__" in base.__dict__ for base in factory.python_type(tx).__mro__)
+
+
+# --- from outside, and made by the program -------------------------------------------------------------
+
+VARIABLES: Final[dict[type, type[DictVariable]]] = {
+    dict: DictVariable,
+    OrderedDict: OrderedDictVariable,
+    defaultdict: DefaultDictVariable,
+}
+
+_DEFAULT_FACTORY: Final = defaultdict.__dict__["default_factory"]
+
+
+@wraps(dict, OrderedDict, defaultdict)
+def wrap_dict(tx: Tx, value: dict[Any, Any], source: Source | None) -> Var:
+    """Its type is guarded now, keys when they are asked for."""
+    if source is not None:
+        tx.guard("type", source, type(value))
+    return dict_storage(tx, value, type(value), source, None)
+
+
+def dict_storage(
+    tx: Tx, value: dict[Any, Any], kind: type, source: Source | None, owner: VariableTracker | None
+) -> DictVariable:
+    """The tracker of the builtin part (of class `kind`) of an existing dictionary; its type is guarded already.
+
+    Breaks when looking for a key could run user code.
+    """
+    if not namespace.has_plain_keys(value):
+        tx.fail(Reason.UNSUPPORTED_VALUE, "a dictionary with keys whose comparison runs user code")
+    handle = tx.heap.handle_of(value, source)
+    if kind is defaultdict and handle.value is None:
+        factory: Any = _DEFAULT_FACTORY.__get__(value)
+        if source is None:
+            handle.value = tx.make.from_value(factory, None)
+        else:
+            handle.value = tx.make.lazy(factory, source.child(SlotSource, _DEFAULT_FACTORY))
+    var = VARIABLES[kind](handle, source, owner)
+    if owner is None:
+        handle.tracker = var
+    return var
+
+
+@makes("dict")
+def new_dict(tx: Tx, entries: Sequence[tuple[Any, Any]], cls: type = dict) -> Var:
+    """See `protocol.Make.dict`."""
+    handle = Handle()
+    handle.table = {}
+    var = VARIABLES[cls](handle)
+    handle.tracker = var
+    for key, value in entries:
+        key = key.realize(tx)
+        identity = key.hash_key(tx)
+        old = handle.table.get(identity)
+        handle.table[identity] = (key if old is None else old[0], value)
+    return var

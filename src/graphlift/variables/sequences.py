@@ -1,0 +1,569 @@
+"""Lists and tuples (also named tuples, `torch.Size`, torch's result tuples). Mirrors Objects/listobject.c and
+Objects/tupleobject.c.
+
+A list's contents are its handle's `items`; existing lists are read when first asked, each item lazily. A
+tuple holds its items itself. Objects of classes derived from list hold a `ListVariable` as their storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Final, NoReturn, cast
+
+import torch
+
+from graphlift.heap import Handle
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.sources import Source
+from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
+from graphlift.variables.builder import makes, wraps, wraps_if
+from graphlift.variables.builtin_object import (
+    HostObjectVariable,
+    KnownItemsVariable,
+    cannot_cycle,
+    constant,
+    make_list,
+    make_tuple,
+    method,
+)
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.folding import DEPTH_LIMIT, SIZE_LIMIT
+from graphlift.variables.iterators import LIST_ITERATOR, TUPLE_ITERATOR, ReversedVariable, SequenceIteratorVariable
+from graphlift.variables.ranges import SliceVariable
+from graphlift.variables.slots import attributes, iteration, operators, sorting
+from graphlift.variables.slots.numbers import has_index, index_, repeat_count
+
+_LIST_REVERSED: Final = type(reversed([]))
+
+
+class SequenceVariable(KnownItemsVariable):
+    """What lists and tuples have in common."""
+
+    __slots__ = ()
+
+    def snapshot(self, tx: Tx, depth: int = 0) -> Any:
+        if depth > DEPTH_LIMIT:
+            return UNKNOWN
+        values = []
+        for item in self.items_now(tx):
+            value = item.realize(tx).snapshot(tx, depth + 1)
+            if value is UNKNOWN:
+                return UNKNOWN
+            values.append(value)
+        return self._host(values)
+
+    def _host(self, values: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def _new(self, tx: Tx, items: Sequence[Var]) -> VariableTracker:
+        """A sequence of the class that slicing and repetition give."""
+        raise NotImplementedError
+
+    def truth(self, tx: Tx) -> VariableTracker | bool:
+        return bool(self.items_now(tx))
+
+    def length(self, tx: Tx) -> VariableTracker:
+        return constant(tx, len(self.items_now(tx)))
+
+    def unpack(self, tx: Tx) -> list[VariableTracker]:
+        return list(self.items_now(tx))
+
+    def index_of(self, tx: Tx, key: VariableTracker) -> int | None:
+        """The position that `key` names, None when it is out of range."""
+        if isinstance(key, ConstantVariable) and type(key.value) is int:
+            index = key.value
+        else:
+            if not has_index(tx, key):
+                name = key.python_type(tx).__name__
+                tx.raise_(TypeError, f"{self.models.__name__} indices must be integers or slices, not {name}")
+            index = index_(tx, key)
+        length = len(self.items_now(tx))
+        if index < 0:
+            index += length
+        return index if 0 <= index < length else None
+
+    def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        if isinstance(key, SliceVariable):
+            known = self.items_now(tx)
+            start, stop, step = key.resolve(tx, len(known))
+            return self._new(tx, [known[i] for i in range(start, stop, step)])
+        index = self.index_of(tx, key)
+        if index is None:
+            tx.raise_(IndexError, f"{self.models.__name__} index out of range")
+        return cast(VariableTracker, self.items_now(tx)[index])
+
+    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
+        return constant(tx, self._find(tx, item, 0, None) is not None)
+
+    def _find(self, tx: Tx, item: VariableTracker, start: int, stop: int | None) -> int | None:
+        """The first position between two at which an equal item stands; user code may change a list meanwhile."""
+        index = start
+        while index < len(self.items_now(tx)) and (stop is None or index < stop):
+            if operators.equal(tx, self.items_now(tx)[index], item):
+                return index
+            index += 1
+        return None
+
+    @method()
+    def count(self, tx: Tx, item: VariableTracker) -> VariableTracker:
+        """``count(item)``."""
+        return constant(tx, sum(operators.equal(tx, other, item) for other in self.unpack(tx)))
+
+    @method()
+    def index(
+        self, tx: Tx, item: VariableTracker, start: VariableTracker | None = None, stop: VariableTracker | None = None
+    ) -> VariableTracker:
+        """``index(item, start, stop)``."""
+        length = len(self.items_now(tx))
+        first, last = (
+            0 if start is None else index_(tx, start),
+            length if stop is None else index_(tx, stop),
+        )
+        first, last = (max(at + length, 0) if at < 0 else at for at in (first, last))
+        found = self._find(tx, item, first, last)
+        if found is None:
+            self._not_found(tx, item)
+        return constant(tx, found)
+
+    def _not_found(self, tx: Tx, item: VariableTracker) -> NoReturn:
+        raise NotImplementedError
+
+    def repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
+        times = repeat_count(tx, count)
+        return self._new(tx, list(self._repeated(tx, times)))
+
+    def _repeated(self, tx: Tx, times: int) -> list[Any]:
+        known = self.items_now(tx)
+        if len(known) * times > SIZE_LIMIT:
+            iteration.too_long(tx, self)
+        return list(known) * times
+
+    def compare_items(self, tx: Tx, op: str, other: SequenceVariable) -> VariableTracker:
+        """Lexicographic comparison: the first pair that differs decides, else the lengths."""
+        index = 0
+        while index < len(self.items_now(tx)) and index < len(other.items_now(tx)):
+            left, right = self.items_now(tx)[index], other.items_now(tx)[index]
+            if not operators.equal(tx, left, right):
+                if op in ("==", "!="):
+                    return constant(tx, op == "!=")
+                return operators.compare(tx, op, left, right)
+            index += 1
+        return operators.compare(tx, op, self.length(tx), other.length(tx))
+
+
+class ListVariable(SequenceVariable):
+    """A list, or the list beneath an object of a class derived from list.
+
+    Attributes:
+        handle: the list's contents in the heap.
+    """
+
+    __slots__ = ("handle",)
+    models = list
+
+    def __init__(self, handle: Handle, source: Source | None = None) -> None:
+        self.source = source
+        self.handle: Final = handle
+
+    def python_type(self, tx: Tx) -> type:
+        return list
+
+    def items_now(self, tx: Tx) -> list[Any]:
+        items = self.handle.items
+        return self._load(tx) if items is None else items
+
+    def _load(self, tx: Tx) -> list[Any]:
+        handle = self.handle
+        real, source = handle.real, handle.source
+        length = list.__len__(real)
+        if source is None:
+            items = [tx.make.from_value(list.__getitem__(real, i), None) for i in range(length)]
+        else:
+            tx.guard("length", source, length)
+            items = [tx.make.lazy(list.__getitem__(real, i), source.item(i)) for i in range(length)]
+        handle.items = items
+        return items
+
+    def children(self) -> Sequence[Var]:
+        """What it holds."""
+        return self.handle.items or ()
+
+    def _host(self, values: list[Any]) -> Any:
+        return values
+
+    def _new(self, tx: Tx, items: Sequence[Var]) -> VariableTracker:
+        return make_list(tx, items)
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return self.type_error(tx, "unhashable type: '{}'")
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        return SequenceIteratorVariable(self, LIST_ITERATOR)
+
+    @method("__reversed__")
+    def _reversed(self, tx: Tx) -> VariableTracker:
+        return ReversedVariable(self, _LIST_REVERSED, len(self.items_now(tx)) - 1)
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        beneath = storage(other)
+        if not isinstance(beneath, ListVariable):
+            return NOT_IMPLEMENTED
+        if op in ("==", "!=") and len(self.items_now(tx)) != len(beneath.items_now(tx)):
+            return constant(tx, op == "!=")
+        return self.compare_items(tx, op, beneath)
+
+    # --- changing ------------------------------------------------------------------------------
+
+    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
+        if isinstance(key, SliceVariable):
+            self._set_slice(tx, key, value)
+            return
+        index = self.index_of(tx, key)
+        if index is None:
+            tx.raise_(IndexError, "list assignment index out of range")
+        tx.heap.splice(self.handle, index, index + 1, [value])
+
+    def _set_slice(self, tx: Tx, key: SliceVariable, value: VariableTracker) -> None:
+        start, stop, step = key.resolve(tx, len(self.items_now(tx)))
+        if step == 1:
+            new = iteration.unpack(tx, value, "can only assign an iterable")
+            tx.heap.splice(self.handle, start, max(start, stop), new)
+            return
+        new = iteration.unpack(tx, value, "must assign iterable to extended slice")
+        places = range(start, stop, step)
+        if len(new) != len(places):
+            text = f"attempt to assign sequence of size {len(new)} to extended slice of size {len(places)}"
+            tx.raise_(ValueError, text)
+        items = list(self.items_now(tx))
+        for index, item in zip(places, new, strict=True):
+            items[index] = item
+        tx.heap.set_items(self.handle, items)
+
+    def delitem(self, tx: Tx, key: VariableTracker) -> None:
+        if isinstance(key, SliceVariable):
+            items = list(self.items_now(tx))
+            start, stop, step = key.resolve(tx, len(items))
+            del items[start:stop:step] if step > 0 or start > stop else []
+            tx.heap.set_items(self.handle, items)
+            return
+        index = self.index_of(tx, key)
+        if index is None:
+            tx.raise_(IndexError, "list assignment index out of range")
+        tx.heap.splice(self.handle, index, index + 1, [])
+
+    def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        beneath = storage(other)
+        if not isinstance(beneath, ListVariable):
+            name = other.python_type(tx).__name__
+            tx.raise_(TypeError, f'can only concatenate list (not "{name}") to list')
+        return make_list(tx, [*self.items_now(tx), *beneath.items_now(tx)])
+
+    def inplace_concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        self.extend(tx, other)
+        return self
+
+    def inplace_repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
+        items = self._repeated(tx, repeat_count(tx, count))
+        tx.heap.set_items(self.handle, items)
+        return self
+
+    @method("__init__")
+    def _init(self, tx: Tx, items: VariableTracker | None = None) -> None:
+        if self.items_now(tx):
+            self.clear(tx)
+        if items is not None:
+            self.extend(tx, items)
+
+    @method()
+    def append(self, tx: Tx, item: VariableTracker) -> None:
+        """``list.append``."""
+        end = len(self.items_now(tx))
+        tx.heap.splice(self.handle, end, end, [item])
+
+    @method()
+    def extend(self, tx: Tx, other: VariableTracker) -> None:
+        """``list.extend``: items of an iterator that fails half-way stay."""
+        known = other.realize(tx).unpack(tx)
+        end = len(self.items_now(tx))
+        if known is not None:
+            tx.heap.splice(self.handle, end, end, known)
+            return
+        iterator = iteration.iter_(tx, other)
+        for _ in range(iteration.LIMIT):
+            item = iterator.next_(tx)
+            if item is None:
+                return
+            self.append(tx, item)
+        iteration.too_long(tx, iterator)
+
+    @method()
+    def insert(self, tx: Tx, index: VariableTracker, item: VariableTracker) -> None:
+        """``list.insert``."""
+        length = len(self.items_now(tx))
+        at = index_(tx, index)
+        at = max(at + length, 0) if at < 0 else min(at, length)
+        tx.heap.splice(self.handle, at, at, [item])
+
+    @method()
+    def pop(self, tx: Tx, index: VariableTracker | None = None) -> VariableTracker:
+        """``list.pop``."""
+        at = -1 if index is None else index_(tx, index)
+        items = self.items_now(tx)
+        if not items:
+            tx.raise_(IndexError, "pop from empty list")
+        if at < 0:
+            at += len(items)
+        if not 0 <= at < len(items):
+            tx.raise_(IndexError, "pop index out of range")
+        item: VariableTracker = items[at]
+        tx.heap.splice(self.handle, at, at + 1, [])
+        return item
+
+    @method()
+    def remove(self, tx: Tx, item: VariableTracker) -> None:
+        """``list.remove``."""
+        index = self._find(tx, item, 0, None)
+        if index is None:
+            tx.raise_(ValueError, "list.remove(x): x not in list")
+        tx.heap.splice(self.handle, index, index + 1, [])
+
+    @method()
+    def clear(self, tx: Tx) -> None:
+        """``list.clear``."""
+        self.items_now(tx)
+        tx.heap.set_items(self.handle, [])
+
+    @method()
+    def reverse(self, tx: Tx) -> None:
+        """``list.reverse``."""
+        tx.heap.set_items(self.handle, self.items_now(tx)[::-1])
+
+    @method("copy", "__copy__")
+    def _copy(self, tx: Tx) -> VariableTracker:
+        return make_list(tx, self.items_now(tx))
+
+    @method()
+    def sort(
+        self, tx: Tx, *, key: VariableTracker | None = None, reverse: VariableTracker | None = None
+    ) -> None:
+        """``list.sort``: while it runs the list is empty, and whoever fills it meanwhile gets an error."""
+        items = list(self.items_now(tx))
+        self.clear(tx)
+        try:
+            done = sorting.sort(tx, items, key, reverse, in_place=True)
+        except BaseException:
+            tx.heap.set_items(self.handle, items)
+            raise
+        changed = bool(self.items_now(tx))
+        tx.heap.set_items(self.handle, done)
+        if changed:
+            tx.raise_(ValueError, "list modified during sort")
+
+    def _not_found(self, tx: Tx, item: VariableTracker) -> NoReturn:
+        value = item.realize(tx).snapshot(tx)
+        if value is UNKNOWN:
+            self.refuse(tx, "the text of an error about a value that is not known")
+        tx.raise_(ValueError, f"{value!r} is not in list")
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        items = self.handle.items or []
+        if all(cannot_cycle(item) for item in items):
+            for item in items:
+                codegen(item)
+            codegen.build("list", len(items))
+            return
+        codegen.build("list", 0)
+        codegen.later(lambda: codegen.run(list.extend, [self, TupleVariable(items)]))
+
+
+class TupleVariable(SequenceVariable):
+    """A tuple of a class that adds no behaviour but names.
+
+    Attributes:
+        items: what it holds.
+        cls: its class.
+    """
+
+    __slots__ = ("cls", "items")
+    models = tuple
+
+    def __init__(self, items: Sequence[Any], cls: type = tuple, source: Source | None = None) -> None:
+        self.source = source
+        self.items: Final = tuple(items)
+        self.cls: Final = cls
+
+    def python_type(self, tx: Tx) -> type:
+        return self.cls
+
+    def items_now(self, tx: Tx) -> tuple[Any, ...]:
+        return self.items
+
+    def children(self) -> Sequence[Var]:
+        """What it holds."""
+        return self.items
+
+    def is_constant(self) -> bool:
+        return self.cls in (tuple, torch.Size) and all(item.is_constant() for item in self.items)
+
+    def as_constant(self) -> Any:
+        return self._host([item.as_constant() for item in self.items])
+
+    def _host(self, values: list[Any]) -> Any:
+        if self.cls is tuple:
+            return tuple(values)
+        return torch.Size(values) if self.cls is torch.Size else UNKNOWN
+
+    def _new(self, tx: Tx, items: Sequence[Var]) -> VariableTracker:
+        return make_tuple(tx, items, self.cls if self.cls is torch.Size else tuple)
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return tuple([item.realize(tx).hash_key(tx) for item in self.items])
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        return SequenceIteratorVariable(self, TUPLE_ITERATOR)
+
+    def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        if isinstance(key, SliceVariable) and self.cls is tuple and key.resolve(tx, len(self.items)) == (
+            0,
+            len(self.items),
+            1,
+        ):
+            return self
+        return super().getitem(tx, key)
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        beneath = storage(other)
+        return self.compare_items(tx, op, beneath) if isinstance(beneath, TupleVariable) else NOT_IMPLEMENTED
+
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if self.cls is torch.Size and op == "+" and isinstance(other, TupleVariable):
+            return make_tuple(tx, [*self.items, *other.items], torch.Size)
+        return NOT_IMPLEMENTED
+
+    def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if self.cls is torch.Size and op == "+" and isinstance(other, TupleVariable):
+            return make_tuple(tx, [*other.items, *self.items], torch.Size)
+        return NOT_IMPLEMENTED
+
+    def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        beneath = storage(other)
+        if not isinstance(beneath, TupleVariable):
+            name = other.python_type(tx).__name__
+            tx.raise_(TypeError, f'can only concatenate tuple (not "{name}") to tuple')
+        return make_tuple(tx, [*self.items, *beneath.items])
+
+    def _not_found(self, tx: Tx, item: VariableTracker) -> NoReturn:
+        tx.raise_(ValueError, "tuple.index(x): x not in tuple")
+
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        fields: tuple[str, ...] = getattr(self.cls, "__match_args__", ())
+        if self.cls in (tuple, torch.Size) or name not in fields:
+            self.refuse(tx, f"attribute {name!r}")
+        return cast(VariableTracker, self.items[fields.index(name)])
+
+    @method()
+    def numel(self, tx: Tx) -> VariableTracker:
+        """``torch.Size.numel``."""
+        product: Any = constant(tx, 1)
+        for item in self.items:
+            product = operators.binary(tx, "*", product, item)
+        return cast(VariableTracker, product)
+
+    @method("__getnewargs__")
+    def _newargs(self, tx: Tx) -> VariableTracker:
+        return make_tuple(tx, [make_tuple(tx, self.items)])
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        if self.cls is tuple:
+            for item in self.items:
+                codegen(item)
+            codegen.build("tuple", len(self.items))
+            return
+        build = self.cls if hasattr(self.cls, "n_sequence_fields") or self.cls is torch.Size else None
+        plain = TupleVariable(self.items)
+        if build is not None:
+            codegen.call(build, [plain])
+        else:
+            codegen.call(tuple.__new__, [HostObjectVariable(self.cls), plain])
+
+
+def storage(var: VariableTracker) -> VariableTracker:
+    """The builtin part of an object of a class derived from a builtin container; itself for others."""
+    beneath = getattr(var, "storage", None)
+    return beneath if isinstance(beneath, VariableTracker) else var
+
+
+# --- from outside, and made by the program -------------------------------------------------------------
+
+
+@wraps(list)
+def wrap_list(tx: Tx, value: list[Any], source: Source | None) -> Var:
+    """Its type is guarded now, its length when it is first looked into, items when they are used."""
+    if source is not None:
+        tx.guard("type", source, list)
+    handle = tx.heap.handle_of(value, source)
+    handle.tracker = var = ListVariable(handle, source)
+    return var
+
+
+def tuple_items(tx: Tx, value: tuple[Any, ...], source: Source | None) -> list[Var]:
+    """The items of an existing tuple, lazily; type and length are guarded."""
+    if source is None:
+        return [tx.make.from_value(tuple.__getitem__(value, i), None) for i in range(tuple.__len__(value))]
+    tx.guard("type", source, type(value))
+    tx.guard("length", source, tuple.__len__(value))
+    return [tx.make.lazy(tuple.__getitem__(value, i), source.item(i)) for i in range(tuple.__len__(value))]
+
+
+@wraps(tuple, torch.Size)
+def wrap_tuple(tx: Tx, value: tuple[Any, ...], source: Source | None) -> Var:
+    """A tuple's items are read when used."""
+    return TupleVariable(tuple_items(tx, value, source), type(value), source)
+
+
+#: What a class derived from tuple may define and still be one that adds names only.
+_NAMED_TUPLE_OWN: Final = frozenset(
+    ("__new__", "__repr__", "__getnewargs__", "__doc__", "__module__", "__slots__", "__match_args__", "__orig_bases__")
+)
+
+
+def adds_names_only(cls: type) -> bool:
+    """Whether a class derived from tuple leaves all behaviour to tuple (named tuples, torch's results)."""
+    if cls.__dictoffset__ or type(cls) is not type:
+        return False
+    for base in cls.__mro__[: cls.__mro__.index(tuple)]:
+        special = {name for name in base.__dict__ if name.startswith("__") and name in tuple.__dict__}
+        if not hasattr(cls, "n_sequence_fields") and special - _NAMED_TUPLE_OWN:
+            return False
+    return hasattr(cls, "n_sequence_fields") or hasattr(cls, "_fields")
+
+
+@wraps_if(lambda value: isinstance(value, tuple) and adds_names_only(type(value)), order=50)
+def wrap_named_tuple(tx: Tx, value: tuple[Any, ...], source: Source | None) -> Var:
+    """A named tuple or a result of a torch function."""
+    return wrap_tuple(tx, value, source)
+
+
+@attributes.binds(type(type("N", (), {}) and __import__("collections").namedtuple("N", "a").a))
+def _bind_field(tx: Tx, attr: Any, obj: VariableTracker | None, cls: type) -> Any:
+    """A field of a named tuple, read from the tuple."""
+    if obj is None:
+        return attr.value(tx)
+    index = attr.raw.__reduce__()[1][0]
+    return cast(TupleVariable, storage(obj)).items[index]
+
+
+@makes("list")
+def new_list(tx: Tx, items: Sequence[Var], cls: type = list) -> Var:
+    """See `protocol.Make.list`."""
+    assert cls is list
+    handle = Handle()
+    handle.items = list(items)
+    handle.tracker = var = ListVariable(handle)
+    return var
+
+
+@makes("tuple")
+def new_tuple(tx: Tx, items: Sequence[Var], cls: type = tuple) -> Var:
+    """See `protocol.Make.tuple`."""
+    return TupleVariable(items, cls)

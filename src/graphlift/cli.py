@@ -1,8 +1,8 @@
 """The command line: what this installation is made of, and what becomes of a program.
 
-    python -m graphlift env
-    python -m graphlift explain script.py [arguments...]
-    python -m graphlift explain module:function --call "torch.ones(3), 2"
+python -m graphlift env
+python -m graphlift explain script.py [-- arguments...]
+python -m graphlift explain module:function --call "torch.ones(3), 2"
 """
 
 from __future__ import annotations
@@ -32,23 +32,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("env", help="versions, settings, and what the C core found here")
     one = commands.add_parser("explain", help="run a program and tell what was captured of it")
-    one.add_argument("target", help="a script, or module:function")
+    one.add_argument("target", help="a script (its arguments come after --), or module:function")
     one.add_argument("--call", default="", help='arguments for module:function, e.g. "torch.ones(3), 2"')
     one.add_argument("--html", help="write a page to this file instead of text to the terminal")
-    one.add_argument("rest", nargs=argparse.REMAINDER, help="arguments for the script")
-    parsed = parser.parse_args(arguments)
+    mine, rest = split(sys.argv[1:] if arguments is None else arguments)
+    parsed = parser.parse_args(mine)
     if parsed.command == "env":
         print("\n".join(f"{name:18} {value}" for name, value in environment().items()))
         return 0
     if ":" in parsed.target and not parsed.target.endswith(".py"):
         output = explain_function(parsed.target, parsed.call)
     else:
-        output = explain_script(parsed.target, parsed.rest)
+        output = explain_script(parsed.target, rest)
     if parsed.html:
         output.to_html(parsed.html)
     else:
         print(output)
     return 0
+
+
+def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Arguments before and after the first ``--``."""
+    if "--" not in arguments:
+        return list(arguments), []
+    at = list(arguments).index("--")
+    return list(arguments[:at]), list(arguments[at + 1 :])
 
 
 def environment() -> dict[str, str]:

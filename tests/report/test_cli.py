@@ -43,7 +43,7 @@ def test_env(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_explain_a_script(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["explain", str(script), "--quick"]) == 0
+    assert cli.main(["explain", str(script), "--", "--quick"]) == 0
     out = capsys.readouterr().out
     assert "arguments ['--quick']" in out
     assert "Graph count: 1" in out

@@ -14,8 +14,10 @@ import torch
 from graphlift.protocol import Tx
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
+from graphlift.variables.builtin_object import make_tuple
 from graphlift.variables.classes import constructs
 from graphlift.variables.folding import as_host, fold
+from graphlift.variables.slots import iteration
 
 
 @constructs(torch.device, torch.finfo, torch.iinfo, whole=True)
@@ -24,6 +26,19 @@ def _constant(
 ) -> VariableTracker:
     values = [as_host(tx, arg, cls.__name__) for arg in args]
     return fold(tx, cls, *values, **{name: as_host(tx, arg, cls.__name__) for name, arg in kwargs.items()})
+
+
+@constructs(torch.Size, whole=True)
+def _size(
+    tx: Tx, _: Any, cls: type, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+) -> VariableTracker:
+    if kwargs or len(args) > 1:
+        tx.fail(Reason.UNSUPPORTED_OPERATION, "making a torch.Size of other than one argument")
+    sizes = iteration.unpack(tx, args[0]) if args else []
+    for size in sizes:
+        if size.realize(tx).python_type(tx) is not int:
+            tx.fail(Reason.UNSUPPORTED_OPERATION, "making a torch.Size of other things than ints")
+    return make_tuple(tx, sizes, torch.Size)
 
 
 @constructs(torch.Tensor, torch._C.TensorBase, torch.Generator, whole=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
+import torch
+
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
@@ -244,7 +246,17 @@ def _same_constant(tx: Tx, left: VariableTracker, right: VariableTracker) -> boo
 
 
 #: Types of which no two objects are equal.
-_SINGLETONS: Final = frozenset((type(None), bool, type(Ellipsis), type(NotImplemented)))
+_SINGLETONS: Final = frozenset(
+    (
+        type(None),
+        bool,
+        type(Ellipsis),
+        type(NotImplemented),
+        torch.dtype,
+        torch.layout,
+        torch.memory_format,
+    )
+)
 
 
 def _is_cached(x: Any, y: Any) -> bool:

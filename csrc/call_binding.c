@@ -264,7 +264,7 @@ gl_call_spread(PyObject *function, PyObject *const *params)
 {
     PyCodeObject *code = CODE_OF(function);
     if (gl_code_nparams(code) == code->co_argcount) {
-        return PyObject_Vectorcall(function, params, (size_t)code->co_argcount, NULL);
+        return gl_call_function(function, params, code->co_argcount);
     }
     return call_spread_slowly(function, code, params);
 }
@@ -281,7 +281,7 @@ call_with_copy(PyObject *function, PyObject *bound, PyObject *const *params, Py_
     }
     args[0] = bound;
     memcpy(args + 1, params, (size_t)nparams * sizeof(PyObject *));
-    PyObject *result = PyObject_Vectorcall(function, args, (size_t)nparams + 1, NULL);
+    PyObject *result = gl_call_function(function, args, nparams + 1);
     if (args != small) {
         PyMem_Free(args);
     }
@@ -293,7 +293,7 @@ gl_call_entry(GlEntry *entry, PyObject *bound, PyObject *const *params, Py_ssize
 {
     PyObject *function = entry->function;
     if (bound == NULL) {
-        return PyObject_Vectorcall(function, params, (size_t)nparams, NULL);
+        return gl_call_function(function, params, nparams);
     }
     if (!room) {
         return call_with_copy(function, bound, params, nparams);
@@ -301,7 +301,7 @@ gl_call_entry(GlEntry *entry, PyObject *bound, PyObject *const *params, Py_ssize
     PyObject **args = (PyObject **)params - 1;
     PyObject *kept = args[0];
     args[0] = bound;
-    PyObject *result = PyObject_Vectorcall(function, args, (size_t)nparams + 1, NULL);
+    PyObject *result = gl_call_function(function, args, nparams + 1);
     args[0] = kept;
     return result;
 }

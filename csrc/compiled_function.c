@@ -123,6 +123,24 @@ present_cache(GlCompiled *self)
     return self->cache;
 }
 
+/* Runs an entry whose guards hold, in the region of a segment; takes over `entry` and `bound`. */
+static inline PyObject *
+run_matched(GlCompiled *self, GlThread *thread, GlEntry *entry, PyObject *bound, PyObject *const *params,
+            Py_ssize_t nparams, int room)
+{
+    PyObject *result;
+    if (GL_UNLIKELY(entry->function == NULL)) {
+        result = call_hooked_original(self, thread, params);
+    } else if (bound == NULL) {
+        result = gl_call_function(entry->function, params, nparams);
+    } else {
+        result = gl_call_entry(entry, bound, params, nparams, room);
+        Py_DECREF(bound);
+    }
+    Py_DECREF(entry);
+    return result;
+}
+
 PyObject *
 gl_compiled_segment(GlCompiled *self, GlThread *thread, PyObject *const *params, Py_ssize_t nparams, int room)
 {
@@ -133,13 +151,10 @@ gl_compiled_segment(GlCompiled *self, GlThread *thread, PyObject *const *params,
     gl_region_change(thread, 0, self->context, self->settings);
     PyObject *bound, *result;
     GlEntry *entry = gl_cache_match(cache, self->function, params, &bound);
-    if (GL_UNLIKELY(entry == NULL)) {
+    if (entry == NULL) {
         result = PyErr_Occurred() ? NULL : run_missed(self, thread, cache, params, nparams, room);
     } else {
-        result = entry->function == NULL ? call_hooked_original(self, thread, params)
-                                         : gl_call_entry(entry, bound, params, nparams, room);
-        Py_XDECREF(bound);
-        Py_DECREF(entry);
+        result = run_matched(self, thread, entry, bound, params, nparams, room);
     }
     Py_DECREF(cache);
     return result;
@@ -147,13 +162,43 @@ gl_compiled_segment(GlCompiled *self, GlThread *thread, PyObject *const *params,
 
 /* --- the call ------------------------------------------------------------------------------------ */
 
-static PyObject *
-run_call(GlCompiled *self, GlThread *thread, PyThreadState *tstate, PyObject *const *params,
+/* The entry that was hit last, if it is hit again: what nearly every call finds. A new reference, or NULL
+ * without an error whatever went wrong: the whole cache is asked then, this entry among them. */
+static inline GlEntry *
+match_newest(GlCache *cache, PyObject *function, PyObject *const *params, PyObject **bound)
+{
+    PyObject *entries = cache->entries;
+    if (PyTuple_GET_SIZE(entries) == 0) {
+        return NULL;
+    }
+    GlEntry *entry = (GlEntry *)PyTuple_GET_ITEM(entries, 0);
+    if (!entry->valid) {
+        return NULL;
+    }
+    Py_INCREF(entry);
+    if (GL_UNLIKELY(gl_guard_run(entry->guards, function, params, cache->nparams, bound) <= 0)) {
+        PyErr_Clear();
+        Py_DECREF(entry);
+        return NULL;
+    }
+    entry->hits++;
+    return entry;
+}
+
+static inline PyObject *
+run_call(GlCompiled *self, GlThread *thread, PyThreadState *tstate, GlCache *cache, PyObject *const *params,
          Py_ssize_t nparams, int room)
 {
     GlRegion saved = thread->region;
+    PyObject *bound = NULL, *result;
     GL_C_RECURSION_CREDIT(tstate, GL_EVALUATOR_C_UNITS);
-    PyObject *result = gl_compiled_segment(self, thread, params, nparams, room);
+    GlEntry *entry = match_newest(cache, self->function, params, &bound);
+    if (GL_UNLIKELY(entry == NULL)) {
+        result = gl_compiled_segment(self, thread, params, nparams, room);
+    } else {
+        gl_region_change(thread, 0, self->context, self->settings);
+        result = run_matched(self, thread, entry, bound, params, nparams, room);
+    }
     if (result != NULL && GL_UNLIKELY(Py_IS_TYPE(result, &GlJump_Type))) {
         result = gl_follow_jumps(thread, result);
     }
@@ -175,7 +220,14 @@ bind_and_run(GlCompiled *self, GlThread *thread, PyThreadState *tstate, PyObject
         /* CPython knows best how to say what is wrong with the arguments. */
         return PyObject_Vectorcall(self->function, args, (size_t)nargs, kwnames);
     }
-    PyObject *result = run_call(self, thread, tstate, call.params, call.pinned, 1);
+    /* Comparing a keyword that is a subclass of str may run anything, even replace the code. */
+    GlCache *cache = present_cache(self);
+    PyObject *result = NULL;
+    if (GL_UNLIKELY(cache != NULL && cache->nparams != call.pinned)) {
+        result = PyObject_Vectorcall(self->function, args, (size_t)nargs, kwnames);
+    } else if (cache != NULL) {
+        result = run_call(self, thread, tstate, cache, call.params, call.pinned, 1);
+    }
     gl_bound_call_clear(&call);
     return result;
 }
@@ -194,10 +246,11 @@ compiled_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject
         return NULL;
     }
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    int room = (nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET) != 0;
     if (kwnames != NULL || !cache->simple || nargs != cache->nparams) {
         return bind_and_run(self, thread, tstate, args, nargs, kwnames);
     }
-    return run_call(self, thread, tstate, args, nargs, (nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET) != 0);
+    return run_call(self, thread, tstate, cache, args, nargs, room);
 }
 
 /* --- the type ------------------------------------------------------------------------------------ */

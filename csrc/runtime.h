@@ -168,6 +168,14 @@ void gl_bound_call_clear(GlBoundCall *call);
 /* Calls a function with flat parameters, spread again as its signature wants them. */
 PyObject *gl_call_spread(PyObject *function, PyObject *const *params);
 
+/* Calls a Python function with positional arguments. Its own vectorcall leaves out the checks of results
+ * that are meant for C code. */
+static inline PyObject *
+gl_call_function(PyObject *function, PyObject *const *args, Py_ssize_t nargs)
+{
+    return ((PyFunctionObject *)function)->vectorcall(function, args, (size_t)nargs, NULL);
+}
+
 /* Calls an entry's function with the binding (may be NULL) before the parameters.
  * `room`: whether `params[-1]` may be written. */
 PyObject *gl_call_entry(GlEntry *entry, PyObject *bound, PyObject *const *params, Py_ssize_t nparams,

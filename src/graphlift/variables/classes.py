@@ -1,7 +1,8 @@
 """Classes as values: their attributes, and calling them to make objects.
 
-Owns ``type.__call__`` (``__new__``, then ``__init__``), attribute access on classes, and the table of C classes
-with a model for their ``__new__``. Mirrors type_call, type_getattro and type_setattro of Objects/typeobject.c.
+Owns ``type.__call__`` (``__new__``, then ``__init__``), attribute access on classes, and the table of C
+classes with a model for their ``__new__``. Mirrors type_call, type_getattro and type_setattro of
+Objects/typeobject.c.
 """
 
 from __future__ import annotations
@@ -159,17 +160,14 @@ class ClassVariable(VariableTracker):
         attr = type_lookup(tx, self.value, name)
         if attr is not None:
             return self._own(tx, attr, name)
-        if of_meta is not None:
-            found = attributes.bind(tx, of_meta, self, meta)
-            return found
-        return None
+        return None if of_meta is None else attributes.bind(tx, of_meta, self, meta)
 
     def _own(self, tx: Tx, attr: TypeAttr, name: str) -> VariableTracker:
         if attr.binding is Binding.C_CLASS_METHOD:
-            made: VariableTracker = tx.make.builtin_method(name, self)
-            return made
-        made = attributes.bind(tx, attr, None, self.value)
-        return made
+            made: Any = tx.make.builtin_method(name, self)
+        else:
+            made = attributes.bind(tx, attr, None, self.value)
+        return made  # type: ignore[no-any-return]
 
     def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
         if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__base__", "__doc__"):
@@ -217,7 +215,7 @@ class ClassVariable(VariableTracker):
     # --- special methods of the metaclass --------------------------------------------------------
 
     def special(self, tx: Tx, name: str, *args: Any) -> Any:
-        """Call a special method that the metaclass defines; `NOT_IMPLEMENTED` when it defines none in Python."""
+        """Call a special method that the metaclass defines in Python, else `NOT_IMPLEMENTED`."""
         meta = type(self.value)
         attr = type_lookup(tx, meta, name)
         if attr is None or attr.binding is Binding.C_METHOD:
@@ -350,10 +348,10 @@ CLASS_METHODS: Final[dict[tuple[type, str], ClassMethod]] = {}
 def c_construct(
     tx: Tx, cls_var: Any, cls: type, new: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Any, bool]:
-    """Call a C ``__new__`` for `cls`: the object, and whether the C class's ``__init__`` is done with it, too."""
+    """Call a C ``__new__`` for `cls`: the object, and whether that did the work of ``__init__``, too."""
     owner = new.__self__
-    row = next((_NEW[base] for base in mro_of(owner) if base in _NEW), None)
-    if row is None or (owner not in _NEW and "__new__" in namespace_of(owner)):
+    row = _NEW.get(BaseException if BaseException in mro_of(owner) else owner)
+    if row is None:
         tx.fail(Reason.UNKNOWN_CALLABLE, f"making an object of {cls.__module__}.{cls.__qualname__}")
     construct, whole = row
     return construct(tx, cls_var, cls, args, kwargs), whole and cls is owner
@@ -405,8 +403,9 @@ class NewFunctionVariable(ConstantVariable):
         if not isinstance(cls, ClassVariable):
             self.refuse(tx, f"call with {cls!r}")
         if not issubclass(cls.value, owner):
-            text = f"{owner.__name__}.__new__({cls.value.__name__}): {cls.value.__name__} is not a subtype of {owner.__name__}"
-            tx.raise_(TypeError, text)
+            name = cls.value.__name__
+            call = f"{owner.__name__}.__new__({name})"
+            tx.raise_(TypeError, f"{call}: {name} is not a subtype of {owner.__name__}")
         made: VariableTracker = c_construct(tx, cls, cls.value, self.value, args[1:], kwargs)[0]
         return made
 

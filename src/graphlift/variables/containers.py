@@ -1,8 +1,8 @@
-"""Objects of classes derived from builtin containers: an object with attributes whose builtin part is a tracker
-of its own (`storage`), sharing the object's handle.
+"""Objects of classes derived from builtin containers: attributes, and a builtin part that is a tracker of its
+own (`storage`) and shares the object's handle.
 
-Owns which builtin part a class has, and how such objects are made and made real. What the builtin part does is
-in `sequences.py`, `mappings.py` and `sets.py`.
+Owns which builtin part a class has, and how such objects are made and made real. What the builtin part does
+is in `sequences.py`, `mappings.py` and `sets.py`.
 """
 
 from __future__ import annotations

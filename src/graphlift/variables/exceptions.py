@@ -1,7 +1,7 @@
 """Exception instances: raised by the program or by its operations, caught, chained, made real.
 
-Owns what the C part of ``BaseException`` keeps (``args``, ``__cause__``, ``__context__``, ...), and the matching of
-``except`` clauses. Mirrors Objects/exceptions.c and PyErr_GivenExceptionMatches of Python/errors.c.
+Owns what the C part of ``BaseException`` keeps (``args``, ``__cause__``, ``__context__``, ...), and the matching
+of ``except`` clauses. Mirrors Objects/exceptions.c and PyErr_GivenExceptionMatches of Python/errors.c.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def wrap_exception(tx: Tx, value: BaseException, source: Source | None) -> Excep
 
 def instantiate(tx: Tx, value: Var) -> VariableTracker:
     """What ``raise value`` raises: an instance, made from the class if need be."""
-    raised: VariableTracker = value.realize(tx)  # type: ignore[attr-defined]
+    raised: VariableTracker = value.realize(tx)
     if is_exception_class(raised):
         raised = raised.call(tx, [], {}).realize(tx)
         if not issubclass(raised.python_type(tx), BaseException):
@@ -205,7 +205,7 @@ def is_exception_class(value: VariableTracker) -> bool:
 
 def set_cause(tx: Tx, value: VariableTracker, cause: Var) -> None:
     """``raise value from cause``."""
-    origin: VariableTracker = cause.realize(tx)  # type: ignore[attr-defined]
+    origin: VariableTracker = cause.realize(tx)
     if is_exception_class(origin):
         origin = instantiate(tx, origin)
     elif origin.python_type(tx) is not type(None) and not issubclass(origin.python_type(tx), BaseException):
@@ -240,8 +240,8 @@ def matches(tx: Tx, value: Var, pattern: Var) -> bool:
 
     Raises a TypeError in the user's program for a pattern that is no exception class.
     """
-    kind = value.realize(tx).python_type(tx)  # type: ignore[attr-defined]
-    asked: VariableTracker = pattern.realize(tx)  # type: ignore[attr-defined]
+    kind = value.realize(tx).python_type(tx)
+    asked: VariableTracker = pattern.realize(tx)
     several = asked.python_type(tx)
     patterns = iteration.unpack(tx, asked) if issubclass(several, tuple) else [asked]
     found = False
@@ -249,7 +249,7 @@ def matches(tx: Tx, value: Var, pattern: Var) -> bool:
         candidate = one.realize(tx)
         if not is_exception_class(candidate):
             tx.raise_(TypeError, "catching classes that do not inherit from BaseException is not allowed")
-        found = found or candidate.value in mro_of(kind)  # type: ignore[attr-defined]
+        found = found or candidate.value in mro_of(kind)
     return found
 
 

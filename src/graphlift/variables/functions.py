@@ -135,8 +135,7 @@ class FunctionVariable(VariableTracker):
         bound = bind_arguments(
             tx, self.code, self.qualname(), args, kwargs, lambda at, name: self.default(tx, at, name)
         )
-        result = tx.inline(self, self.code, bound, self.closure, self.module_globals)  # type: ignore[assignment]
-        return result
+        return tx.inline(self, self.code, bound, self.closure, self.module_globals)  # type: ignore[return-value]
 
     def _check_may_inline(self, tx: Tx, real: FunctionType) -> None:
         if not self.is_own(real) and rules.classify(real) != "inline":

@@ -22,10 +22,11 @@ from graphlift.sources import MethodFunctionSource, MethodSelfSource, SlotSource
 from graphlift.variables import namespace
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps
+from graphlift.variables.classes import constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes
-from graphlift.variables.slots.type_lookup import is_immutable, type_lookup
+from graphlift.variables.slots.type_lookup import type_lookup
 
 
 class BoundMethodVariable(VariableTracker):
@@ -162,7 +163,7 @@ class BuiltinMethodVariable(VariableTracker):
         return f"BuiltinMethodVariable({self.name})"
 
 
-_METHOD_WRAPPER: Final = type(object().__init__)
+_METHOD_WRAPPER: Final = type(object().__repr__)
 
 
 @maker
@@ -293,8 +294,16 @@ def wrap_partial(tx: Tx, value: functools.partial[Any], source: Source | None) -
     return PartialVariable(function, args, keywords, source)
 
 
-def merged_partial(tx: Tx, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PartialVariable:
-    """``functools.partial(function, *args, **kwargs)``: one around another is made flat, as in C."""
+@constructs(functools.partial, whole=True)
+def _new_partial(
+    tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> PartialVariable:
+    """One around another is made flat, as in C."""
+    if cls is not functools.partial:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, a class derived from partial")
+    if not args:
+        tx.raise_(TypeError, "type 'partial' takes at least one argument")
+    function, args = args[0], args[1:]
     inner = function.realize(tx)
     if isinstance(inner, PartialVariable):
         named = {**inner.keyword_arguments(tx), **kwargs}
@@ -304,8 +313,3 @@ def merged_partial(tx: Tx, function: Any, args: Sequence[Any], kwargs: Mapping[s
 
 def _dictionary(tx: Tx, named: Mapping[str, Any]) -> Any:
     return tx.make.dict([(tx.make.constant(name), value) for name, value in named.items()])
-
-
-def is_c_type(cls: type) -> bool:
-    """Whether the class is written in C and cannot change."""
-    return is_immutable(cls)

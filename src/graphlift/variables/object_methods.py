@@ -20,6 +20,9 @@ ObjectMethod = Callable[[Tx, VariableTracker, Args, KwArgs], Any]
 
 OBJECT_METHODS: Final[dict[str, ObjectMethod]] = {}
 
+#: Models of methods of other C classes whose objects are nothing but attributes, by class and name.
+C_METHODS: Final[dict[tuple[type, str], ObjectMethod]] = {}
+
 _OBJECT_INIT: Final = object.__dict__["__init__"]
 _OBJECT_NEW: Final = object.__dict__["__new__"]
 

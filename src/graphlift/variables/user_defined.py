@@ -19,7 +19,7 @@ from graphlift.sources import InstanceDictSource, SlotSource, Source
 from graphlift.variables import rebuild
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps_if
-from graphlift.variables.object_methods import OBJECT_METHODS
+from graphlift.variables.object_methods import C_METHODS, OBJECT_METHODS
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import Binding, TypeAttr, anchor, mro_of, namespace_of, type_lookup
 
@@ -256,17 +256,20 @@ class UserDefinedObject(VariableTracker):
     ) -> VariableTracker:
         """A method that the class inherits from a C type, by its name."""
         attr = type_lookup(tx, self.cls, name)
-        of_object = name in OBJECT_METHODS and (attr is None or self._c_owner(attr, name) is object)
-        if not of_object and self.storage is not None:
+        owner = object if attr is None else self._c_owner(attr, name)
+        model = C_METHODS.get((owner, name))
+        if model is None and owner is object:
+            model = OBJECT_METHODS.get(name)
+        if model is not None:
+            result: VariableTracker = model(tx, self, args, kwargs)
+            return result
+        if self.storage is not None:
             return self.storage.call_method(tx, name, args, kwargs)
-        model = OBJECT_METHODS.get(name)
-        if model is None:
-            tx.fail(Reason.UNKNOWN_CALLABLE, f"method {name!r} of {self.cls.__qualname__}")
-        result: VariableTracker = model(tx, self, args, kwargs)
-        return result
+        tx.fail(Reason.UNKNOWN_CALLABLE, f"method {name!r} of {owner.__qualname__}")
 
     def _c_owner(self, attr: TypeAttr, name: str) -> type:
         """The C class whose method of this name the class inherits beneath its own overrides."""
+        owner: type
         if attr.binding is Binding.C_METHOD:
             return attr.owner
         for owner in mro_of(self.cls):

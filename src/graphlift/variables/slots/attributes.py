@@ -81,14 +81,14 @@ def object_getattr(tx: Tx, obj: VariableTracker, cls: type, name: str) -> Variab
         return found
     fallback = type_lookup(tx, cls, "__getattr__")
     if fallback is not None:
-        return call_attr(tx, fallback, obj, cls, [_name(tx, name)])
+        return call_attr(tx, fallback, obj, cls, [_name(tx, name)])  # type: ignore[no-any-return]
     raise_no_attribute(tx, cls, name)
 
 
 def _hooked_getattr(tx: Tx, obj: VariableTracker, cls: type, name: str, hook: TypeAttr) -> VariableTracker:
     fallback = type_lookup(tx, cls, "__getattr__")
     if fallback is None:
-        return call_attr(tx, hook, obj, cls, [_name(tx, name)])
+        return call_attr(tx, hook, obj, cls, [_name(tx, name)])  # type: ignore[no-any-return]
     return _with_fallback(tx, bind(tx, hook, obj, cls), bind(tx, fallback, obj, cls), name)
 
 
@@ -111,7 +111,7 @@ def generic_lookup(
 ) -> VariableTracker | None:
     """As `generic_getattr` with the class's look-up done already; None when there is no such attribute."""
     if attr is not None and attr.is_data:
-        return bind(tx, attr, obj, cls)
+        return bind(tx, attr, obj, cls)  # type: ignore[no-any-return]
     own = obj.instance_dict(tx)
     if own is not None:
         value = namespace.lookup(tx, own, name, AttrSource)
@@ -192,7 +192,7 @@ def _bind_c_class_method(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cl
 
 
 def _bind_descriptor(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
-    kind = type(attr.raw) if attr.written is None else attr.written.realize(tx).python_type(tx)  # type: ignore[attr-defined]
+    kind = type(attr.raw) if attr.written is None else attr.written.realize(tx).python_type(tx)
     rule = _DESCRIPTOR_RULES.get(kind)
     if rule is not None:
         return rule(tx, attr, obj, cls)

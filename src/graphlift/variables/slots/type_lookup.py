@@ -245,3 +245,10 @@ def _binding_of_written(tx: Tx, var: Any) -> Binding:
     if binding is not None:
         return binding
     return Binding.PLAIN if type_lookup(tx, kind, "__get__") is None else Binding.DESCRIPTOR
+
+
+def written_class(tx: Tx, cls: type, name: str) -> bool:
+    """Whether the program stored `name` in the class's own namespace during this capture."""
+    written: dict[type, Handle] | None = tx.reads.get(_WRITTEN)
+    handle = None if not written else written.get(cls)
+    return handle is not None and name in (handle.table or {})

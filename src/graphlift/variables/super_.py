@@ -1,0 +1,141 @@
+"""``super()``: attribute look-up that starts behind a class. Mirrors superobject of Objects/typeobject.c."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from graphlift.protocol import Codegen, Tx
+from graphlift.sources import InstanceDictSource, SlotSource
+from graphlift.variables import cells
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.cells import CellVariable
+from graphlift.variables.classes import ClassVariable, constructs
+from graphlift.variables.slots import attributes
+from graphlift.variables.slots.type_lookup import (
+    TypeAttr,
+    anchor,
+    is_immutable,
+    mro_of,
+    namespace_of,
+    type_lookup,
+    written_class,
+)
+
+_MRO: Final = type.__dict__["__mro__"]
+
+
+class SuperVariable(VariableTracker):
+    """A bound super object.
+
+    Attributes:
+        behind: the class behind which the look-up starts.
+        instance: the object (or class) that attributes are bound to.
+        kind: the class whose method resolution order is followed.
+    """
+
+    __slots__ = ("behind", "instance", "kind")
+
+    def __init__(self, behind: Any, instance: VariableTracker, kind: type) -> None:
+        self.source = None
+        self.behind: Final = behind
+        self.instance: Final = instance
+        self.kind: Final = kind
+
+    def python_type(self, tx: Tx) -> type:
+        return super
+
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        attr = None if name == "__class__" else self._lookup(tx, name)
+        if attr is not None:
+            bound: VariableTracker = attributes.bind(tx, attr, self._bound_to(), self.kind).realize(tx)
+            return bound
+        if name == "__thisclass__":
+            return self.behind  # type: ignore[no-any-return]
+        if name == "__self__":
+            return self.instance
+        if name == "__class__" or type_lookup(tx, super, name) is not None:
+            return self.refuse(tx, f"attribute {name!r}")
+        tx.raise_(AttributeError, f"'super' object has no attribute '{name}'")
+
+    def invoke(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        attr = self._lookup(tx, name)
+        instance = self._bound_to()
+        if attr is None or instance is None:
+            return super().invoke(tx, name, args, kwargs)
+        result: VariableTracker = attributes.call_attr(tx, attr, instance, self.kind, args, kwargs)
+        return result
+
+    def _bound_to(self) -> VariableTracker | None:
+        """The object to bind to; None where the super object stands for the class itself."""
+        instance = self.instance
+        return None if isinstance(instance, ClassVariable) and instance.value is self.kind else instance
+
+    def _lookup(self, tx: Tx, name: str) -> TypeAttr | None:
+        mro = mro_of(self.kind)
+        self._guard_mro(tx, mro)
+        for cls in mro[mro.index(self.behind.value) + 1 :]:
+            if name in namespace_of(cls) or written_class(tx, cls, name):
+                return type_lookup(tx, cls, name)
+            if not is_immutable(cls):
+                tx.guard("absent", anchor(tx, cls).child(InstanceDictSource, "__dict__"), name)
+        return None
+
+    def _guard_mro(self, tx: Tx, mro: tuple[type, ...]) -> None:
+        """The order itself can change (``__bases__`` can be assigned to)."""
+        key = (id(self.kind), ("mro",))
+        if key in tx.reads or is_immutable(self.kind):
+            return
+        tx.reads[key] = mro
+        source = anchor(tx, self.kind).child(SlotSource, _MRO)
+        tx.guard("length", source, len(mro))
+        for index, cls in enumerate(mro):
+            tx.guard("is", source.item(index), cls)
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(super, [self.behind, self.instance])
+
+    def __repr__(self) -> str:
+        return f"SuperVariable({self.behind!r})"
+
+
+@constructs(super, whole=True)
+def _new_super(
+    tx: Any, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> SuperVariable:
+    if kwargs:
+        tx.raise_(TypeError, "super() takes no keyword arguments")
+    behind, instance = _implied(tx) if not args else (args[0].realize(tx), _second(tx, args))
+    if not isinstance(behind, ClassVariable):
+        tx.raise_(TypeError, f"super() argument 1 must be a type, not {behind.python_type(tx).__name__}")
+    if isinstance(instance, ClassVariable) and behind.value in mro_of(instance.value):
+        return SuperVariable(behind, instance, instance.value)
+    kind = instance.python_type(tx)
+    if behind.value not in mro_of(kind):
+        tx.raise_(TypeError, "super(type, obj): obj must be an instance or subtype of type")
+    return SuperVariable(behind, instance, kind)
+
+
+def _second(tx: Any, args: Sequence[Any]) -> Any:
+    if len(args) == 1:
+        args[0].realize(tx).refuse(tx, "an unbound super object")
+    return args[1].realize(tx)
+
+
+def _implied(tx: Any) -> tuple[Any, Any]:
+    """What ``super()`` takes from the calling frame: its class cell and its first argument."""
+    frame = tx.frame
+    if not frame.code.co_argcount:
+        tx.raise_(RuntimeError, "super(): no arguments")
+    cell = frame.symbolic_locals.get("__class__")
+    behind: Any = cells.load(tx, cell.handle, "__class__") if isinstance(cell, CellVariable) else None
+    if behind is None:
+        tx.raise_(RuntimeError, "super(): __class__ cell not found")
+    first: Any = frame.symbolic_locals.get(frame.code.co_varnames[0])
+    if isinstance(first, CellVariable):
+        first = cells.load(tx, first.handle, frame.code.co_varnames[0])
+    if first is None:
+        tx.raise_(RuntimeError, "super(): arg[0] deleted")
+    return behind.realize(tx), first.realize(tx)

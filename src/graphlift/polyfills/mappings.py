@@ -28,3 +28,11 @@ def update_from_pairs(target: dict[Any, Any], other: Any) -> None:
                 f"dictionary update sequence element #{number} has length {len(pair)}; 2 is required"
             )
         target[pair[0]] = pair[1]
+
+
+def fromkeys(cls: Any, keys: tuple[Any, ...], value: Any) -> Any:
+    """``cls.fromkeys(keys, value)`` of a class derived from dict."""
+    made = cls()
+    for key in keys:
+        made[key] = value
+    return made

@@ -24,16 +24,16 @@ class Method:
     """A method of a builtin type as its tracker models it.
 
     Attributes:
-        run: called with the tracker, the translator and the arguments.
+        run: called with the tracker, the translator and the arguments (`skip` counts those in front).
         least, most: how many positional arguments it takes; `most` is None for any number.
         keywords: names of keyword arguments; None when any are taken.
     """
 
     __slots__ = ("keywords", "least", "most", "run")
 
-    def __init__(self, run: Callable[..., Any]) -> None:
+    def __init__(self, run: Callable[..., Any], skip: int = 2) -> None:
         self.run: Final = run
-        parameters = list(inspect.signature(run).parameters.values())[2:]
+        parameters = list(inspect.signature(run).parameters.values())[skip:]
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.least: Final = sum(p.default is p.empty for p in positional)
         kinds = {p.kind for p in parameters}

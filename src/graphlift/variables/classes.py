@@ -375,8 +375,11 @@ def _new_object(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Ma
     return tx.make.instance(cls_var)
 
 
-@constructs(type)
+@constructs(type, whole=True)
 def _new_type(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if cls is type and len(args) == 1 and not kwargs:
+        value = args[0].realize(tx)
+        return attributes.class_of(tx, value, value.python_type(tx))
     tx.fail(Reason.CLASS_DEFINITION, "a class made by calling its metaclass")
 
 

@@ -7,6 +7,7 @@ tuple holds its items itself. Objects of classes derived from list hold a `ListV
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Hashable, Sequence
 from typing import Any, Final, NoReturn, cast
 
@@ -241,10 +242,9 @@ class ListVariable(SequenceVariable):
 
     def delitem(self, tx: Tx, key: VariableTracker) -> None:
         if isinstance(key, SliceVariable):
-            items = list(self.items_now(tx))
-            start, stop, step = key.resolve(tx, len(items))
-            del items[start:stop:step] if step > 0 or start > stop else []
-            tx.heap.set_items(self.handle, items)
+            gone = set(range(*key.resolve(tx, len(self.items_now(tx)))))
+            left = [item for index, item in enumerate(self.items_now(tx)) if index not in gone]
+            tx.heap.set_items(self.handle, left)
             return
         index = self.index_of(tx, key)
         if index is None:
@@ -544,7 +544,10 @@ def wrap_named_tuple(tx: Tx, value: tuple[Any, ...], source: Source | None) -> V
     return wrap_tuple(tx, value, source)
 
 
-@attributes.binds(type(type("N", (), {}) and __import__("collections").namedtuple("N", "a").a))
+_Sample = namedtuple("_Sample", "field")
+
+
+@attributes.binds(type(_Sample.field))
 def _bind_field(tx: Tx, attr: Any, obj: VariableTracker | None, cls: type) -> Any:
     """A field of a named tuple, read from the tuple."""
     if obj is None:

@@ -1,0 +1,205 @@
+"""Builtin functions and classes of numbers: `abs`, `divmod`, `pow`, `round`, `int`, `float`, `bool`, `complex`, …"""
+
+from __future__ import annotations
+
+import cmath
+import math
+import unicodedata
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from graphlift.polyfills import reductions
+from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
+from graphlift.variables.base import UNKNOWN, VariableTracker
+from graphlift.variables.builtin_object import constant, make_tuple
+from graphlift.variables.builtins.registry import PURE, builtin
+from graphlift.variables.classes import CLASS_METHODS, constructs
+from graphlift.variables.folding import fold, known, known_all
+from graphlift.variables.slots import attributes, calls, operators
+
+_LEFT_OUT = {"perm", "comb", "factorial", "pow", "prod", "ldexp"}
+
+PURE.update(
+    value
+    for module in (math, cmath)
+    for name, value in vars(module).items()
+    if callable(value) and not name.startswith("_") and name not in _LEFT_OUT
+)
+PURE.update((chr, ord, hex, oct, bin, math.ldexp, math.pow, str.maketrans, bytes.maketrans, zlib.crc32, zlib.adler32))
+PURE.update((unicodedata.normalize, unicodedata.category, unicodedata.name, unicodedata.lookup))
+PURE.update((float.fromhex, int.from_bytes, bytes.fromhex))
+
+
+def special(tx: Tx, value: Var, name: str, *args: Var) -> VariableTracker | None:
+    """Call a special method looked up on the type; None when the type has none."""
+    bound = attributes.lookup_special(tx, value.realize(tx), name)
+    return None if bound is None else cast(VariableTracker, calls.call(tx, bound, list(args), {}).realize(tx))
+
+
+@builtin(abs)
+def _abs(tx: Tx, value: Var) -> Any:
+    number = known(tx, value)
+    if number is not UNKNOWN:
+        return fold(tx, abs, number)
+    made = special(tx, value, "__abs__")
+    return value.realize(tx).type_error(tx, "bad operand type for abs(): '{}'") if made is None else made
+
+
+@builtin(divmod)
+def _divmod(tx: Tx, left: Var, right: Var) -> Any:
+    values = known_all(tx, (left, right), {})
+    if values is not None:
+        return fold(tx, divmod, *values[0])
+    if attributes.user_special(tx, left.realize(tx), "__divmod__") or attributes.user_special(
+        tx, right.realize(tx), "__rdivmod__"
+    ):
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "divmod() of objects with a method for it")
+    return make_tuple(tx, [operators.binary(tx, "//", left, right), operators.binary(tx, "%", left, right)])
+
+
+@builtin(pow)
+def _pow(tx: Tx, base: Var, exp: Var, mod: Var | None = None) -> Any:
+    if mod is None or known(tx, mod) is None:
+        return operators.binary(tx, "**", base, exp)
+    values = known_all(tx, (base, exp, mod), {})
+    if values is None:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "pow() with a modulus")
+    return fold(tx, pow, *values[0])
+
+
+@builtin(round)
+def _round(tx: Tx, number: Var, ndigits: Var | None = None) -> Any:
+    args = (number,) if ndigits is None else (number, ndigits)
+    values = known_all(tx, args, {})
+    if values is not None:
+        return fold(tx, round, *values[0])
+    made = special(tx, number, "__round__", *args[1:])
+    if made is None:
+        number.realize(tx).type_error(tx, "type {} doesn't define __round__ method")
+    return made
+
+
+def _rounding(function: Any, name: str) -> None:
+    def model(tx: Tx, number: Var) -> Any:
+        made = special(tx, number, name)
+        if made is None:
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"rounding of {number!r}")
+        return made
+
+    builtin(function)(model)
+
+
+for _function, _name in ((math.floor, "__floor__"), (math.ceil, "__ceil__"), (math.trunc, "__trunc__")):
+    _rounding(_function, _name)
+
+
+def _bounded(function: Any) -> None:
+    def model(tx: Tx, *args: Var) -> Any:
+        values = known_all(tx, args, {})
+        if values is None or any(isinstance(value, int) and value > 5000 for value in values[0]):
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"math.{function.__name__}() of these arguments")
+        return fold(tx, function, *values[0])
+
+    builtin(function)(model)
+
+
+for _function in (math.factorial, math.perm, math.comb):
+    _bounded(_function)
+
+
+@builtin(math.prod)
+def _prod(tx: Tx, iterable: Var, *, start: Var | None = None) -> Any:
+    return tx.run_host(reductions.product, [iterable, constant(tx, 1) if start is None else start])
+
+
+# --- classes --------------------------------------------------------------------------------------------
+
+
+def _number(tx: Tx, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    values = known_all(tx, args, kwargs)
+    if values is not None:
+        return fold(tx, cls, *values[0], **values[1])
+    if kwargs or len(args) != 1:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{cls.__name__}() of values that are not known")
+    value = args[0].realize(tx)
+    for name in names:
+        made = special(tx, value, name)
+        if made is not None:
+            return _checked(tx, cls, name, made)
+    return _no_number(tx, cls, value)
+
+
+def _checked(tx: Tx, cls: type, name: str, made: VariableTracker) -> Any:
+    """What a conversion method gave must be of the class (or an integer, for ``__index__``)."""
+    kind = made.python_type(tx)
+    wanted = int if name == "__index__" else cls
+    if kind is wanted:
+        number = known(tx, made)
+        return fold(tx, cls, number) if number is not UNKNOWN else made
+    if issubclass(kind, wanted):
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{cls.__name__}() of an object whose {name} gives a derived class")
+    owner = "" if name == "__index__" else "?."
+    tx.raise_(TypeError, f"{owner}{name} returned non-{wanted.__name__} (type {kind.__name__})")
+
+
+def _no_number(tx: Tx, cls: type, value: VariableTracker) -> Any:
+    if cls is int:
+        text = "int() argument must be a string, a bytes-like object or a real number, not '{}'"
+    elif cls is float:
+        text = "float() argument must be a string or a real number, not '{}'"
+    else:
+        text = "complex() first argument must be a string or a number, not '{}'"
+    return value.type_error(tx, text)
+
+
+@constructs(int, whole=True)
+def _int(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    _exact(tx, cls, int)
+    return _number(tx, int, args, kwargs, ("__int__", "__index__", "__trunc__"))
+
+
+@constructs(float, whole=True)
+def _float(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    _exact(tx, cls, float)
+    return _number(tx, float, args, kwargs, ("__float__", "__index__"))
+
+
+@constructs(complex, whole=True)
+def _complex(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    _exact(tx, cls, complex)
+    return _number(tx, complex, args, kwargs, ("__complex__", "__float__", "__index__"))
+
+
+@constructs(bool, whole=True)
+def _bool(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if kwargs or len(args) > 1:
+        values = [None] * len(args)
+        return fold(tx, bool, *values, **dict.fromkeys(kwargs))
+    if not args:
+        return constant(tx, False)
+    truth = operators.truth(tx, args[0])
+    if isinstance(truth, bool):
+        return constant(tx, truth)
+    made = special(tx, truth, "__bool__")
+    return truth if made is None else made
+
+
+def _exact(tx: Tx, cls: type, wanted: type) -> None:
+    if cls is not wanted:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from {wanted.__name__}")
+
+
+def _folded_class_method(owner: type, name: str) -> None:
+    def model(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        values = known_all(tx, args, kwargs)
+        if values is None or cls.value is not owner:
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{owner.__name__}.{name}() of these arguments")
+        return fold(tx, getattr(owner, name), *values[0], **values[1])
+
+    CLASS_METHODS[owner, name] = model
+
+
+for _owner, _name in ((int, "from_bytes"), (float, "fromhex"), (bytes, "fromhex")):
+    _folded_class_method(_owner, _name)

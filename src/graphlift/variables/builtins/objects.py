@@ -1,0 +1,148 @@
+"""Builtin functions about objects: types, attributes, identity, length, truth of collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphlift.errors import ObservedException
+from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.builtins.registry import builtin, refused
+from graphlift.variables.classes import ClassVariable
+from graphlift.variables.object_methods import constant_name
+from graphlift.variables.sequences import TupleVariable
+from graphlift.variables.slots import attributes, items, operators
+from graphlift.variables.slots.class_checks import is_instance, is_subclass
+from graphlift.variables.slots.type_lookup import type_lookup
+
+refused(Reason.INPUT_OUTPUT, print, input, open, breakpoint)
+refused(Reason.UNSUPPORTED_BUILTIN, dir, eval, exec, compile, __import__, locals)
+
+
+@builtin(len)
+def _len(tx: Tx, value: Var) -> Any:
+    return items.length(tx, value)
+
+
+@builtin(isinstance)
+def _isinstance(tx: Tx, value: Var, kinds: Var) -> Any:
+    text = "isinstance() arg 2 must be a type, a tuple of types, or a union"
+    return any_class(tx, kinds, text, lambda kind: is_instance(tx, value.realize(tx), kind))
+
+
+@builtin(issubclass)
+def _issubclass(tx: Tx, value: Var, kinds: Var) -> Any:
+    cls = value.realize(tx)
+    if not isinstance(cls, ClassVariable):
+        tx.raise_(TypeError, "issubclass() arg 1 must be a class")
+    text = "issubclass() arg 2 must be a class, a tuple of classes, or a union"
+    return any_class(tx, kinds, text, lambda kind: is_subclass(tx, cls, kind))
+
+
+def any_class(tx: Tx, kinds: Var, text: str, test: Callable[[ClassVariable], bool]) -> bool:
+    """Whether `test` holds for a class or for one of nested tuples or a union of classes.
+
+    Raises a TypeError with `text` in the program for anything else.
+    """
+    kind = kinds.realize(tx)
+    if isinstance(kind, ClassVariable):
+        return test(kind)
+    if isinstance(kind, TupleVariable):
+        return any(any_class(tx, item, text, test) for item in kind.items)
+    if kind.is_constant() and kind.as_constant() is None:
+        return tx.raise_(TypeError, text)
+    args = union_members(tx, kind)
+    if args is None:
+        tx.raise_(TypeError, text)
+    return any(any_class(tx, _class_of_none(tx, arg), text, test) for arg in args)
+
+
+def union_members(tx: Tx, kind: VariableTracker) -> Sequence[Var] | None:
+    """The members of a union of types, or None for anything else."""
+    if not kind.is_constant():
+        return None
+    value = kind.as_constant()
+    members = getattr(value, "__args__", None)
+    if type(value).__name__ not in ("UnionType", "_UnionGenericAlias") or members is None:
+        return None
+    return [tx.make.from_value(member, None) for member in members]
+
+
+def _class_of_none(tx: Tx, member: Var) -> Var:
+    value = member.realize(tx)
+    if value.is_constant() and value.as_constant() is None:
+        return tx.make.from_value(type(None), None)
+    return member
+
+
+# --- attributes -----------------------------------------------------------------------------------------
+
+
+@builtin(getattr)
+def _getattr(tx: Tx, value: Var, name: Var, default: Var | None = None) -> Any:
+    text = constant_name(tx, name)
+    if default is None:
+        return attributes.getattr_(tx, value, text)
+    try:
+        return attributes.getattr_(tx, value, text)
+    except ObservedException as error:
+        if not issubclass(error.value.python_type(tx), AttributeError):
+            raise
+        return default
+
+
+@builtin(hasattr)
+def _hasattr(tx: Tx, value: Var, name: Var) -> Any:
+    return attributes.hasattr_(tx, value, constant_name(tx, name))
+
+
+@builtin(setattr)
+def _setattr(tx: Tx, value: Var, name: Var, new: Var) -> None:
+    attributes.setattr_(tx, value, constant_name(tx, name), new)
+
+
+@builtin(delattr)
+def _delattr(tx: Tx, value: Var, name: Var) -> None:
+    attributes.delattr_(tx, value, constant_name(tx, name))
+
+
+@builtin(vars)
+def _vars(tx: Tx, value: Var | None = None) -> Any:
+    if value is None:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "vars() without an argument")
+    try:
+        return attributes.getattr_(tx, value, "__dict__")
+    except ObservedException as error:
+        if not issubclass(error.value.python_type(tx), AttributeError):
+            raise
+        tx.raise_(TypeError, "vars() argument must have __dict__ attribute")
+
+
+@builtin(globals)
+def _globals(tx: Tx) -> Any:
+    tx.fail(Reason.UNSUPPORTED_BUILTIN, "globals()")
+
+
+# --- identity and truth -----------------------------------------------------------------------------------
+
+
+@builtin(callable)
+def _callable(tx: Tx, value: Var) -> Any:
+    operand: VariableTracker = value.realize(tx)
+    return type_lookup(tx, operand.python_type(tx), "__call__") is not None
+
+
+@builtin(id)
+def _id(tx: Tx, value: Var) -> Any:
+    tx.fail(Reason.IDENTITY, f"id() of {value.realize(tx)!r}")
+
+
+@builtin(hash)
+def _hash(tx: Tx, value: Var) -> Any:
+    operand: VariableTracker = value.realize(tx)
+    attr = attributes.user_special(tx, operand, "__hash__")
+    if attr is None:
+        return operators.hash_(tx, operand)
+    return attributes.call_attr(tx, attr, operand, operand.python_type(tx), [])

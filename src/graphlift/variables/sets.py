@@ -1,0 +1,482 @@
+"""Sets and frozensets. Mirrors Objects/setobject.c.
+
+A set's elements are the `table` of its handle. The order in which a set gives its elements depends on how it came
+to be: the handle's `value` keeps that history for sets of plain constants, so that a real set with the same
+history tells the order. Where it cannot be known, everything but iteration in order still works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Final, cast
+
+from graphlift.heap import Handle, Table
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import Source
+from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
+from graphlift.variables.builder import makes, wraps
+from graphlift.variables.builtin_object import BuiltinObjectVariable, constant, method
+from graphlift.variables.classes import constructs
+from graphlift.variables.dict_views import DictViewVariable
+from graphlift.variables.folding import DEPTH_LIMIT, FOLDABLE
+from graphlift.variables.iterators import ItemsIteratorVariable
+from graphlift.variables.namespace import is_plain_key
+from graphlift.variables.sequences import storage
+from graphlift.variables.slots import iteration
+
+#: What was done to a set since it was empty: (method name, plain argument), oldest first. The first step may be
+#: ``("=", (history or real set, method name, argument))``: the set is what that method made of another set.
+History = tuple[tuple[str, Any], ...]
+
+
+def replay(history: History) -> set[Any]:
+    """A real set to which the same was done, and which therefore has the same order."""
+    made: set[Any] = set()
+    for name, argument in history:
+        if name == "=":
+            origin, method_name, other = argument
+            base = replay(origin) if isinstance(origin, tuple) else origin
+            made = base.copy() if method_name == "copy" else getattr(base, method_name)(other)
+        elif name == "pop":
+            made.pop()
+        else:
+            getattr(made, name)(argument)
+    return made
+
+_SET_ITERATOR: Final = type(iter(set()))
+
+
+class SetVariable(BuiltinObjectVariable):
+    """A set, or the set beneath an object of a derived class.
+
+    Attributes:
+        handle: its elements (`table`) and its history (`value`; None where that is not known).
+    """
+
+    __slots__ = ("handle",)
+    models = set
+
+    def __init__(self, handle: Handle, source: Source | None = None) -> None:
+        self.source = source
+        self.handle: Final = handle
+
+    def python_type(self, tx: Tx) -> type:
+        return self.models
+
+    def table(self, tx: Tx) -> Table:
+        """All elements, in no order that counts; not to be changed by the caller."""
+        table = self.handle.table
+        return self._load(tx) if table is None else table
+
+    def _load(self, tx: Tx) -> Table:
+        """Read an existing set: its elements in their present order are guarded as a whole."""
+        handle = self.handle
+        elements = list(self.models.__iter__(handle.real))  # type: ignore[attr-defined]
+        if not all(is_plain_key(element) for element in elements):
+            tx.fail(Reason.UNSUPPORTED_VALUE, "a set with elements whose comparison runs user code")
+        if handle.source is not None:
+            tx.guard("set_items", handle.source, tuple(elements))
+        table: Table = {}
+        for element in elements:
+            var = tx.make.from_value(element, None)
+            table[var.realize(tx).hash_key(tx)] = (var, var)
+        handle.table = table
+        handle.complete = True
+        return table
+
+    def children(self) -> list[Var]:
+        """What it holds."""
+        return [entry[0] for entry in (self.handle.table or {}).values()]
+
+    def snapshot(self, tx: Tx, depth: int = 0) -> Any:
+        if depth > DEPTH_LIMIT:
+            return UNKNOWN
+        known = self._in_order(tx)
+        return UNKNOWN if known is None else self._host(known)
+
+    def _host(self, known: set[Any]) -> Any:
+        return known
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return self.type_error(tx, "unhashable type: '{}'")
+
+    # --- order -----------------------------------------------------------------------------------
+
+    def _in_order(self, tx: Tx) -> set[Any] | None:
+        """A real set with the same history, or None where the history is not known."""
+        table = self.table(tx)
+        history: History | None = self.handle.value
+        if history is None and self.handle.real is not None and not self.handle.dirty:
+            values = [key for key in table if type(key) in FOLDABLE]
+            return cast("set[Any]", self.handle.real) if len(values) == len(table) else None
+        if history is None:
+            return None
+        return replay(history)
+
+    def _origin(self, tx: Tx) -> Any:
+        """What the history of a derived set starts from; None where this one's is not known."""
+        if self.handle.value is not None:
+            return self.handle.value
+        return self._in_order(tx)
+
+    def unordered(self, tx: Tx) -> list[VariableTracker]:
+        """The elements where their order does not matter."""
+        return [entry[0] for entry in self.table(tx).values()]
+
+    def unpack(self, tx: Tx) -> list[VariableTracker]:
+        table = self.table(tx)
+        if len(table) < 2 or (self.handle.real is not None and not self.handle.dirty):
+            return self.unordered(tx)  # an existing set was loaded in its order
+        known = self._in_order(tx)
+        if known is None:
+            tx.fail(Reason.UNSUPPORTED_OPERATION, "iteration over a set whose order is not known")
+        return [cast(VariableTracker, table[key][0]) for key in known]
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        return ItemsIteratorVariable(self.unpack(tx), _SET_ITERATOR)
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def truth(self, tx: Tx) -> VariableTracker | bool:
+        return bool(self.table(tx))
+
+    def length(self, tx: Tx) -> VariableTracker:
+        return constant(tx, len(self.table(tx)))
+
+    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
+        return constant(tx, _element_key(tx, item) in self.table(tx))
+
+    @method()
+    def copy(self, tx: Tx) -> VariableTracker:
+        """``set.copy``."""
+        origin = self._origin(tx)
+        made = self._fresh(tx)
+        made.handle.table = dict(self.table(tx))
+        made.handle.value = None if origin is None else (("=", (origin, "copy", None)),)
+        return made
+
+    def _fresh(self, tx: Tx) -> SetVariable:
+        """An empty set of the class that operators give, to be filled at once."""
+        return cast(SetVariable, tx.make.set([], self.models))
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        others = _elements_of_set(tx, other)
+        if others is None:
+            return NOT_IMPLEMENTED
+        return constant(tx, _COMPARE[op](self.table(tx).keys(), others.keys()))
+
+    @method()
+    def isdisjoint(self, tx: Tx, other: VariableTracker) -> VariableTracker:
+        """``set.isdisjoint``."""
+        return constant(tx, not self.table(tx).keys() & _elements(tx, other).keys())
+
+    @method()
+    def issubset(self, tx: Tx, other: VariableTracker) -> VariableTracker:
+        """``set.issubset``."""
+        return constant(tx, self.table(tx).keys() <= _elements(tx, other).keys())
+
+    @method()
+    def issuperset(self, tx: Tx, other: VariableTracker) -> VariableTracker:
+        """``set.issuperset``."""
+        return constant(tx, self.table(tx).keys() >= _elements(tx, other).keys())
+
+    @method()
+    def union(self, tx: Tx, *others: VariableTracker) -> VariableTracker:
+        """``set.union``."""
+        made = self._fresh(tx)
+        for other in (self, *others):
+            made.merge(tx, other)
+        return made
+
+    @method()
+    def intersection(self, tx: Tx, *others: VariableTracker) -> VariableTracker:
+        """``set.intersection``."""
+        return self._derived(tx, "intersection", others)
+
+    @method()
+    def difference(self, tx: Tx, *others: VariableTracker) -> VariableTracker:
+        """``set.difference``."""
+        return self._derived(tx, "difference", others)
+
+    @method()
+    def symmetric_difference(self, tx: Tx, other: VariableTracker) -> VariableTracker:
+        """``set.symmetric_difference``."""
+        return self._derived(tx, "symmetric_difference", (other,))
+
+    def _derived(self, tx: Tx, name: str, others: Sequence[VariableTracker]) -> SetVariable:
+        """The set that a method makes of this one and others."""
+        table = dict(self.table(tx))
+        origin = self._origin(tx)
+        for other in others:
+            found = _elements(tx, other)
+            if name == "symmetric_difference":
+                new = {key: entry for key, entry in found.items() if key not in table}
+                table = {key: entry for key, entry in table.items() if key not in found} | new
+            else:
+                table = {key: entry for key, entry in table.items() if (key in found) is (name == "intersection")}
+            argument = _plain_argument(tx, other)
+            origin = None if origin is None or argument is None else (("=", (origin, name, argument)),)
+        result = self._fresh(tx)
+        result.handle.table = table
+        result.handle.value = origin if isinstance(origin, tuple) else None
+        return result
+
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        name = _OPERATORS.get(op)
+        if name is None or _elements_of_set(tx, other) is None:
+            return NOT_IMPLEMENTED
+        if name == "union":
+            return self.union(tx, other)
+        return self._derived(tx, name, (other,))
+
+    # --- changing ------------------------------------------------------------------------------------
+
+    def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        name = _OPERATORS.get(op)
+        if name is None or self.models is frozenset or _elements_of_set(tx, other) is None:
+            return NOT_IMPLEMENTED
+        if name == "union":
+            self.merge(tx, other)
+        else:
+            self._become(tx, self._derived(tx, name, (other,)), name, other)
+        return self
+
+    def _become(self, tx: Tx, other: SetVariable, name: str, argument: Var) -> None:
+        """Take over the elements of a derived set; `name` is the method whose ``_update`` form did it."""
+        plain = _plain_argument(tx, argument)
+        self._note(tx, None if plain is None else (f"{name}_update", plain))
+        tx.heap.set_table(self.handle, dict(other.table(tx)))
+
+    def _note(self, tx: Tx, step: tuple[str, Any] | None) -> None:
+        """Add a step to the history, before the table changes; None: the history is lost."""
+        self.table(tx)
+        history = self.handle.value
+        if history is None and self.handle.real is None and not self.handle.table:
+            history = ()
+        tx.heap.touch(self.handle)
+        tx.heap.set_slot(self.handle, "value", None if step is None or history is None else (*history, step))
+
+    def merge(self, tx: Tx, other: VariableTracker) -> None:
+        """Add all elements of an iterable."""
+        argument = _plain_argument(tx, other)
+        found = _elements(tx, other)
+        if argument is None and all(type(key) in FOLDABLE for key in found) and not _is_set(tx, other):
+            argument = list(found)
+        self._note(tx, None if argument is None else ("update", argument))
+        for key, entry in found.items():
+            if key not in self.table(tx):
+                tx.heap.put(self.handle, key, entry)
+
+    @method()
+    def add(self, tx: Tx, item: VariableTracker) -> None:
+        """``set.add``."""
+        item = item.realize(tx)
+        key = _element_key(tx, item)
+        self._note(tx, ("add", key) if type(key) in FOLDABLE else None)
+        if key not in self.table(tx):
+            tx.heap.put(self.handle, key, (item, item))
+
+    @method()
+    def discard(self, tx: Tx, item: VariableTracker) -> None:
+        """``set.discard``."""
+        key = _element_key(tx, item)
+        if key in self.table(tx):
+            self._note(tx, ("discard", key) if type(key) in FOLDABLE else None)
+            tx.heap.drop(self.handle, key)
+
+    @method()
+    def remove(self, tx: Tx, item: VariableTracker) -> None:
+        """``set.remove``."""
+        if _element_key(tx, item) not in self.table(tx):
+            tx.raise_(KeyError, item)
+        self.discard(tx, item)
+
+    @method()
+    def pop(self, tx: Tx) -> VariableTracker:
+        """``set.pop``: the first element in the set's order."""
+        if not self.table(tx):
+            tx.raise_(KeyError, "pop from an empty set")
+        if self.handle.real is not None or self.handle.value is None:
+            tx.fail(Reason.UNSUPPORTED_OPERATION, "set.pop() of a set whose order is not known")
+        made = self._in_order(tx)
+        assert made is not None
+        key = made.pop()
+        item: VariableTracker = self.table(tx)[key][0]
+        self._note(tx, ("pop", None))
+        tx.heap.drop(self.handle, key)
+        return item
+
+    @method()
+    def clear(self, tx: Tx) -> None:
+        """``set.clear``."""
+        self._note(tx, None)
+        tx.heap.set_table(self.handle, {})
+        tx.heap.set_slot(self.handle, "value", () if self.handle.real is None else None)
+
+    @method("update", "__init__")
+    def update(self, tx: Tx, *others: VariableTracker) -> None:
+        """``set.update`` (and ``set.__init__``)."""
+        for other in others:
+            self.merge(tx, other.realize(tx))
+
+    @method()
+    def intersection_update(self, tx: Tx, *others: VariableTracker) -> None:
+        """``set.intersection_update``."""
+        for other in others:
+            self._become(tx, self._derived(tx, "intersection", (other,)), "intersection", other)
+
+    @method()
+    def difference_update(self, tx: Tx, *others: VariableTracker) -> None:
+        """``set.difference_update``."""
+        for other in others:
+            self._become(tx, self._derived(tx, "difference", (other,)), "difference", other)
+
+    @method()
+    def symmetric_difference_update(self, tx: Tx, other: VariableTracker) -> None:
+        """``set.symmetric_difference_update``."""
+        self._become(tx, self._derived(tx, "symmetric_difference", (other,)), "symmetric_difference", other)
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        table = self.handle.table or {}
+        history: History | None = self.handle.value
+        keys = list(table) if history is None else list(replay(history))
+        for key in keys:
+            codegen(table[key][0])
+        codegen.build("set", len(keys))
+
+
+class FrozenSetVariable(SetVariable):
+    """A frozenset."""
+
+    __slots__ = ()
+    models = frozenset
+    methods = {
+        name: model
+        for name, model in SetVariable.methods.items()
+        if hasattr(frozenset, name) and name not in ("__init__", "copy")
+    }
+
+    def _host(self, known: set[Any]) -> Any:
+        return frozenset(known)
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return frozenset(self.table(tx))
+
+    @method("copy")
+    def _copy(self, tx: Tx) -> VariableTracker:
+        return self
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(frozenset, [SetVariable(self.handle)])
+
+
+def _element_key(tx: Tx, item: VariableTracker) -> Hashable:
+    """The identity of an element; a set is looked for as the frozenset of its elements."""
+    item = item.realize(tx)
+    if isinstance(item, SetVariable):
+        return frozenset(item.table(tx))
+    return item.hash_key(tx)
+
+
+def _is_set(tx: Tx, var: Var) -> bool:
+    return isinstance(storage(var.realize(tx)), SetVariable)
+
+
+def _elements_of_set(tx: Tx, other: VariableTracker) -> Table | None:
+    """The elements of a set or frozenset, None for anything else."""
+    beneath = storage(other)
+    return beneath.table(tx) if isinstance(beneath, SetVariable) else None
+
+
+def _elements(tx: Tx, other: Var) -> Table:
+    """The elements of any iterable, by identity."""
+    operand: VariableTracker = other.realize(tx)
+    beneath = storage(operand)
+    if isinstance(beneath, SetVariable):
+        return beneath.table(tx)
+    found: Table = {}
+    for item in iteration.unpack(tx, operand):
+        realized = item.realize(tx)
+        found.setdefault(realized.hash_key(tx), (realized, realized))
+    return found
+
+
+def _plain_argument(tx: Tx, other: Var) -> Any:
+    """A host value that has the same effect on the order of a set that is updated with it, or None."""
+    beneath = storage(other.realize(tx))
+    if isinstance(beneath, SetVariable):
+        return beneath._in_order(tx)
+    if isinstance(beneath, DictViewVariable):
+        return None
+    value = beneath.snapshot(tx)
+    if value is UNKNOWN or not isinstance(value, list | tuple | dict | range | str):
+        return None
+    return value
+
+
+_OPERATORS: Final = {"&": "intersection", "|": "union", "-": "difference", "^": "symmetric_difference"}
+
+_COMPARE: Final[dict[str, Any]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+# --- from outside, and made by the program -----------------------------------------------------------------
+
+
+@wraps(set, frozenset)
+def wrap_set(tx: Tx, value: Any, source: Source | None) -> Var:
+    """Its type is guarded now, its elements when they are asked for."""
+    if source is not None:
+        tx.guard("type", source, type(value))
+    handle = tx.heap.handle_of(value, source)
+    handle.complete = False
+    var = (SetVariable if type(value) is set else FrozenSetVariable)(handle, source)
+    handle.tracker = var
+    return var
+
+
+@makes("set")
+def new_set(tx: Tx, items: Sequence[Var], cls: type = set) -> Var:
+    """See `protocol.Make.set`."""
+    handle = Handle()
+    handle.table = {}
+    history: list[Any] | None = []
+    for item in items:
+        element = item.realize(tx)
+        key = _element_key(tx, element) if cls is frozenset else element.hash_key(tx)
+        handle.table.setdefault(key, (element, element))
+        if history is not None and type(key) in FOLDABLE:
+            history.append(key)
+        else:
+            history = None
+    handle.value = None if history is None else ((("update", history),) if history else ())
+    var = (SetVariable if cls is set else FrozenSetVariable)(handle)
+    handle.tracker = var
+    return var
+
+
+@constructs(set)
+def _new_set(tx: Tx, cls_var: Any, cls: type, args: Any, kwargs: Any) -> Any:
+    if cls is not set:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from set")
+    return tx.make.set([])
+
+
+@constructs(frozenset, whole=True)
+def _new_frozenset(tx: Tx, cls_var: Any, cls: type, args: Any, kwargs: Any) -> Any:
+    if cls is not frozenset or kwargs or len(args) > 1:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"making an object of {cls.__qualname__}")
+    made = cast(SetVariable, tx.make.set([], frozenset))
+    if args:
+        operand = args[0].realize(tx)
+        if isinstance(operand, FrozenSetVariable):
+            return operand
+        made.merge(tx, operand)
+    return made

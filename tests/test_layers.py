@@ -22,7 +22,7 @@ CSRC = ROOT / "csrc"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("reasons", "errors", "config", "events", "records"),
     ("_C", "eval_frame", "bytecode", "interop", "polyfills", "rules", "backends"),
-    ("metadata", "graph_value", "sources", "heap", "protocol"),
+    ("metadata", "graph_value", "sources", "heap", "protocol", "dynamic"),
     ("guards",),
     ("codegen",),
     ("variables",),
@@ -94,10 +94,14 @@ def module_name(path: Path) -> str:
 
 FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 MODULES = {*FILES, "_C"}
+#: Packages without a front: naming one imports nothing.
+BARE = {name.rpartition(".")[0] for name in FILES} - MODULES - {""}
 
 
 def resolve(dotted: str) -> str | None:
     """The module that ``graphlift.<dotted>`` names, or None when nothing there exists yet."""
+    if dotted in BARE:
+        return None
     if not dotted:
         return "__init__"
     parts = dotted.split(".")
@@ -121,7 +125,7 @@ def targets(node: ast.stmt, importer: str) -> Iterator[str]:
             return
         for alias in node.names:
             below = f"{base}.{alias.name}".lstrip(".")
-            yield below if below in MODULES else base
+            yield below if below in MODULES | BARE else base
 
 
 def from_base(node: ast.ImportFrom, importer: str) -> str | None:

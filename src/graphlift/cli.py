@@ -68,7 +68,7 @@ def environment() -> dict[str, str]:
     ]
     return {
         "graphlift": version("graphlift"),
-        "python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "python": f"{sys.version.split()[0]} ({platform.python_implementation()})",
         "torch": torch.__version__,
         "bytecode": version("bytecode"),
         "platform": platform.platform(),

@@ -108,6 +108,20 @@ static int device_index(PyObject *device, int32_t *out)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+int gl_tensor_codes(PyObject *dtype, PyObject *device, int32_t *dtype_code, int32_t *type, int32_t *index)
+{
+    *dtype_code = code_of(&dtypes, dtype);
+    *type = device_type_code(device);
+    if (PyErr_Occurred() || device_index(device, index) < 0) {
+        return -1;
+    }
+    if (*dtype_code < 0 || *type < 0) {
+        PyErr_SetString(PyExc_ValueError, "too many dtypes or kinds of devices");
+        return -1;
+    }
+    return 0;
+}
+
 /* Binds a code that torch gave to the object it means; 0 when it already means another. */
 static int bind_code(Codes *codes, int32_t code, PyObject *object)
 {
@@ -597,7 +611,13 @@ static PyObject *tensor_place(PyObject *Py_UNUSED(module), PyObject *tensor)
                          (long long)place.bytes, (long long)place.offset);
 }
 
+static PyObject *dtype_code(PyObject *Py_UNUSED(module), PyObject *dtype)
+{
+    return PyLong_FromLong(code_of(&dtypes, dtype));
+}
+
 static PyMethodDef functions[] = {
+    {"dtype_code", dtype_code, METH_O, "dtype_code(dtype) -> int\n\nThe number by which guards know a dtype."},
     {"init_tensor_reader", (PyCFunction)(void (*)(void))init_tensor_reader, METH_VARARGS | METH_KEYWORDS,
      "init_tensor_reader(tensor_type, samples, reader, place_reader, force_fallback=False) -> str\n\n"
      "Learn the tensor layout from sample tensors; \"fast\", or why tensors are read through `reader`."},

@@ -48,6 +48,9 @@ int gl_is_tensor_type(PyObject *type);
 int gl_tensor_read(PyObject *tensor, GlTensor *out, GlTensorCopies *copies);
 int gl_tensor_place(PyObject *tensor, GlPlace *out);
 
+/* The numbers by which guards know a dtype and a device; 0, or -1 with an error set. */
+int gl_tensor_codes(PyObject *dtype, PyObject *device, int32_t *dtype_code, int32_t *type, int32_t *index);
+
 /* An address in torch's libraries, or NULL. */
 void *gl_torch_symbol(const char *name);
 

@@ -61,7 +61,7 @@ static const Known known[] = {
     {"mem_efficient_sdp", CONTEXT_BOOL, CONTEXT("26userEnabledMemEfficientSDP"), 0, 0},
     {"math_sdp", CONTEXT_BOOL, CONTEXT("18userEnabledMathSDP"), 0, 0},
     {"cudnn_sdp", CONTEXT_BOOL, CONTEXT("19userEnabledCuDNNSDP"), 0, 0},
-    {"fp16_accumulation", CONTEXT_BOOL, CONTEXT("28allowFP16AccumulationCuBLAS"), 0, 0},
+    {"fp16_accumulation", CONTEXT_BOOL, CONTEXT("27allowFP16AccumulationCuBLAS"), 0, 0},
     {"fp16_reduction_cpu", CONTEXT_BOOL, CONTEXT("21allowFP16ReductionCPU"), 0, 0},
     {"fp16_reduction", CONTEXT_BYTE, CONTEXT("24allowFP16ReductionCuBLAS"), 0, 0},
     {"bf16_reduction", CONTEXT_BYTE, CONTEXT("24allowBF16ReductionCuBLAS"), 0, 0},
@@ -80,7 +80,11 @@ static const Known known[] = {
     {"autocast_mps", AUTOCAST_TYPE, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", 13, 0},
 };
 
-enum { FIELDS = 48, GRAD_BYTES = 40 };
+enum {
+    FIELDS = 48,
+    GRAD_BYTES = 40,    /* how far into c10::AutogradState its flags are looked for */
+    KNOWN_FLAGS = 0x1f, /* grad, inference, forward grad, threads, view replay; newer ones lie above */
+};
 
 typedef struct {
     const char *name; /* NULL: unknown to the table */
@@ -132,7 +136,7 @@ static uint64_t read_field(const Field *field, int *failed)
     case KEYS:
         return thread_keys()[field->first] ^ default_keys[field->first];
     case GRAD_FLAGS:
-        return ((const uint8_t *(*)(void))f)()[grad_byte];
+        return ((const uint8_t *(*)(void))f)()[grad_byte] & KNOWN_FLAGS;
     case BOOL:
         return ((_Bool(*)(void))f)();
     case BYTE:
@@ -223,7 +227,7 @@ static int learn_grad_byte(const Field *field, PyObject *set_grad)
             uint64_t wanted = call_python(field, &failed);
             const uint8_t *bytes = ((const uint8_t *(*)(void))field->address)();
             for (int i = 0; i < GRAD_BYTES; i++) {
-                candidates[i] &= bytes[i] == wanted;
+                candidates[i] &= (bytes[i] & KNOWN_FLAGS) == wanted;
             }
         }
     }

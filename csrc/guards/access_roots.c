@@ -47,7 +47,16 @@ static int build_module(GlNode *node, GlBuild *build, PyObject *const *operands,
 
 static void clear_module(GlNode *node) { Py_XDECREF(((GlKey *)node->data)->held); }
 
-/* --- fields of a function object --- */
+/* operand: an object, or a weak reference to it */
+static int run_anchor(const GlNode *node, GlRun *run) { return gl_put(node, run, gl_held(node->object)); }
+
+static int build_anchor(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    node->object = Py_NewRef(operands[0]);
+    return 0;
+}
+
+/* --- fields of a function object: one that is not set shows None, and `__dict__` is made when asked for --- */
 
 static const struct {
     const char *name;
@@ -59,7 +68,6 @@ static const struct {
     {"__defaults__", offsetof(PyFunctionObject, func_defaults)},
     {"__kwdefaults__", offsetof(PyFunctionObject, func_kwdefaults)},
     {"__code__", offsetof(PyFunctionObject, func_code)},
-    {"__dict__", offsetof(PyFunctionObject, func_dict)},
 };
 
 static int run_function_field(const GlNode *node, GlRun *run)
@@ -68,13 +76,8 @@ static int run_function_field(const GlNode *node, GlRun *run)
     if (!PyFunction_Check(function)) {
         return 0;
     }
-    return gl_put(node, run, *(PyObject **)((char *)function + node->number));
-}
-
-static int run_function_field_absent(const GlNode *node, GlRun *run)
-{
-    PyObject *function = gl_parent(node, run);
-    return PyFunction_Check(function) && *(PyObject **)((char *)function + node->number) == NULL;
+    PyObject *value = *(PyObject **)((char *)function + node->number);
+    return gl_put(node, run, value ? value : Py_None);
 }
 
 static int build_function_field(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
@@ -108,8 +111,8 @@ const GlOp gl_root_ops[] = {
     {"param", GL_ROOT | GL_ACCESSOR, 1, run_param, build_param, NULL},
     {"function", GL_ROOT | GL_ACCESSOR, 0, run_function, NULL, NULL},
     {"module", GL_ROOT | GL_ACCESSOR, 1, run_module, build_module, clear_module},
+    {"anchor", GL_ROOT | GL_ACCESSOR, 1, run_anchor, build_anchor, NULL},
     {"function_field", GL_ACCESSOR, 1, run_function_field, build_function_field, NULL},
-    {"function_field_absent", 0, 1, run_function_field_absent, build_function_field, NULL},
     {"cell", GL_ACCESSOR, 0, run_cell, NULL, NULL},
     {"cell_empty", 0, 0, run_cell_empty, NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},

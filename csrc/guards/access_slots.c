@@ -29,6 +29,31 @@ static int run_member(const GlNode *node, GlRun *run)
     return gl_put_new(node, run, PyMember_GetOne((char *)object, descriptor->d_member));
 }
 
+/* A member in which nothing is stored. */
+static int run_member_unset(const GlNode *node, GlRun *run)
+{
+    PyObject *object = gl_parent(node, run);
+    PyMemberDescrObject *descriptor = (PyMemberDescrObject *)node->object;
+    if (!PyObject_TypeCheck(object, PyDescr_TYPE(descriptor))) {
+        return 0;
+    }
+    PyObject *value = PyMember_GetOne((char *)object, descriptor->d_member);
+    int unset = value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError);
+    PyErr_Clear();
+    Py_XDECREF(value);
+    return unset;
+}
+
+static int build_member(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    if (!Py_IS_TYPE(operands[0], &PyMemberDescr_Type)) {
+        PyErr_Format(PyExc_TypeError, "no member descriptor: %R", operands[0]);
+        return -1;
+    }
+    node->object = Py_NewRef(operands[0]);
+    return 0;
+}
+
 static int build_slot(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     PyObject *descriptor = operands[0];
@@ -78,9 +103,23 @@ static int build_class_slot(GlNode *node, GlBuild *build, PyObject *const *opera
     return node->object == NULL ? -1 : 0;
 }
 
+/* Whether the value is the descriptor of that very slot; descriptors cannot be held weakly. */
+static int run_slot_descriptor(const GlNode *node, GlRun *run)
+{
+    PyObject *value = gl_parent(node, run);
+    if (!Py_IS_TYPE(value, &PyMemberDescr_Type)) {
+        return 0;
+    }
+    PyMemberDescrObject *descriptor = (PyMemberDescrObject *)value;
+    return (PyObject *)PyDescr_TYPE(descriptor) == gl_held(node->object) &&
+           descriptor->d_member->type == T_OBJECT_EX && descriptor->d_member->offset == node->number;
+}
+
 const GlOp gl_slot_ops[] = {
     {"slot", GL_ACCESSOR, 1, run_member, build_slot, NULL},
+    {"slot_unset", 0, 1, run_member_unset, build_member, NULL},
     {"class_slot", GL_ACCESSOR, 1, run_class_slot, build_class_slot, NULL},
     {"class_slot_empty", 0, 1, run_class_slot_empty, build_class_slot, NULL},
+    {"slot_descriptor", 0, 1, run_slot_descriptor, build_class_slot, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

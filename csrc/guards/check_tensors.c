@@ -108,7 +108,7 @@ static int take_numbers(PyObject *tuple, int64_t *out, int *all)
 
 static int check_operands(PyObject *const *operands)
 {
-    PyObject *type = gl_held(operands[0]), *sizes = operands[6], *strides = operands[7];
+    PyObject *type = gl_held(operands[0]), *sizes = operands[5], *strides = operands[6];
     if (type == NULL || !gl_is_tensor_type(type)) {
         PyErr_SetString(PyExc_TypeError, "the class of a tensor guard is no tensor class");
         return -1;
@@ -121,13 +121,13 @@ static int check_operands(PyObject *const *operands)
     return 0;
 }
 
-/* operands: class, key set, dtype code, device type, device index, requires_grad or None, sizes, strides or None */
+/* operands: class, key set, dtype, device, requires_grad or None, sizes, strides or None */
 static int build_tensor(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     if (check_operands(operands) < 0) {
         return -1;
     }
-    Py_ssize_t ndim = PyTuple_GET_SIZE(operands[6]);
+    Py_ssize_t ndim = PyTuple_GET_SIZE(operands[5]);
     Spec *spec = PyMem_Calloc(1, sizeof(Spec) + (size_t)ndim * 2 * sizeof(int64_t));
     if (spec == NULL) {
         PyErr_NoMemory();
@@ -136,16 +136,15 @@ static int build_tensor(GlNode *node, GlBuild *build, PyObject *const *operands,
     node->data = spec;
     node->object = Py_NewRef(operands[0]);
     spec->keys = PyLong_AsUnsignedLongLong(operands[1]);
-    spec->dtype = (int32_t)PyLong_AsLong(operands[2]);
-    spec->device_type = (int32_t)PyLong_AsLong(operands[3]);
-    spec->device_index = (int32_t)PyLong_AsLong(operands[4]);
-    spec->requires_grad = operands[5] == Py_None ? -1 : operands[5] == Py_True;
+    spec->requires_grad = operands[4] == Py_None ? -1 : operands[4] == Py_True;
     spec->ndim = ndim;
-    spec->has_strides = operands[7] != Py_None;
-    if (PyErr_Occurred() || take_numbers(operands[6], spec->numbers, &spec->all_sizes) < 0) {
+    spec->has_strides = operands[6] != Py_None;
+    if (PyErr_Occurred() ||
+        gl_tensor_codes(operands[2], operands[3], &spec->dtype, &spec->device_type, &spec->device_index) < 0 ||
+        take_numbers(operands[5], spec->numbers, &spec->all_sizes) < 0) {
         return -1;
     }
-    return spec->has_strides ? take_numbers(operands[7], spec->numbers + ndim, &spec->all_strides) : 0;
+    return spec->has_strides ? take_numbers(operands[6], spec->numbers + ndim, &spec->all_strides) : 0;
 }
 
 /* --- the storage offset --- */
@@ -165,7 +164,7 @@ static int build_number(GlNode *node, GlBuild *build, PyObject *const *operands,
 }
 
 const GlOp gl_tensor_ops[] = {
-    {"tensor", 0, 8, run_tensor, build_tensor, NULL},
+    {"tensor", 0, 7, run_tensor, build_tensor, NULL},
     {"tensor_offset", 0, 1, run_tensor_offset, build_number, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

@@ -1,0 +1,194 @@
+"""From guards to the C program, and back from a failing node to its guard.
+
+What is kept is plain data: rows, lasting forms of payloads, places in the user's program. No source and no
+object of the user's outlives the capture through it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import Any, Final
+
+from graphlift import _C
+from graphlift.guards import kinds  # noqa: F401  (fills the table of kinds)
+from graphlift.guards.guard import Guard, Kind, find_kind
+from graphlift.guards.places import MISSING, Row, Rows, name_of, read, sort_of_place
+from graphlift.sources import ParamSource, Source
+
+
+class Check:
+    """The lasting form of one guard.
+
+    Attributes:
+        kind: its kind.
+        ats: the rows that read the places it is about.
+        payload: what must hold, without objects of the user's.
+        place: the user's code (weakly) and byte offset, or None.
+    """
+
+    __slots__ = ("ats", "kind", "payload", "place")
+
+    def __init__(self, kind: Kind, ats: tuple[int, ...], payload: Any, place: Any) -> None:
+        self.kind: Final = kind
+        self.ats: Final = ats
+        self.payload: Final = payload
+        self.place: Final[tuple[weakref.ref[CodeType], int] | None] = place
+
+    def user_line(self) -> tuple[str, int] | None:
+        """File and line in the user's program that made it matter, if still known."""
+        code = self.place[0]() if self.place is not None else None
+        if code is None or self.place is None:
+            return None
+        line = code.co_firstlineno
+        for start, end, number in code.co_lines():
+            if start <= self.place[1] < end and number is not None:
+                line = number
+        return code.co_filename, line
+
+
+class CompiledGuards:
+    """A guard program with what is needed to explain it.
+
+    Attributes:
+        program: to be run at each call.
+        rows: its nodes, as data.
+        checks: the guards in the order in which they are checked.
+    """
+
+    __slots__ = ("_first_rows", "_names", "checks", "program", "rows")
+
+    def __init__(
+        self, rows: Rows, checks: list[Check], first_rows: list[int], outputs: Sequence[int]
+    ) -> None:
+        self.program: Final = _C.GuardProgram(rows.for_program(), outputs)
+        self.rows: Final[list[Row]] = rows.rows
+        self.checks: Final = checks
+        self._first_rows: Final = first_rows
+        self._names: Final = rows.names
+
+    def check_of_row(self, row: int) -> Check | None:
+        """The guard whose nodes row `row` belongs to; None for one that only the binding needs."""
+        if row >= self._first_rows[-1]:
+            return None
+        low, high = 0, len(self.checks) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._first_rows[middle] <= row:
+                low = middle
+            else:
+                high = middle - 1
+        return self.checks[low]
+
+    def values(self, check: Check, function: Any, params: Sequence[Any]) -> list[Any]:
+        """What is at the places of a guard now, read by Python; `MISSING` for what is not there."""
+        return [read(self.rows, at, function, params) for at in check.ats]
+
+    def holds(self, check: Check, function: Any, params: Sequence[Any]) -> bool:
+        """Whether a guard holds, by its Python face."""
+        values = self.values(check, function, params)
+        return MISSING not in values_by_identity(values) and check.kind.holds(check.payload, *values)
+
+    def place_name(self, at: int) -> str:
+        """The place that row `at` reads, as a user would write it."""
+        return name_of(self.rows, self._names, at)
+
+    def named(self, check: Check) -> list[str]:
+        """The places of a guard with what sort of place each is, e.g. ``argument `n```."""
+        return [f"{sort_of_place(self.rows, at)} `{self.place_name(at)}`".lstrip() for at in check.ats]
+
+    def lines(self) -> list[str]:
+        """One line of text a guard."""
+        return [self._line(check) for check in self.checks]
+
+    def _line(self, check: Check) -> str:
+        names = [self.place_name(at) for at in check.ats]
+        text = check.kind.describe(check.payload, *names)
+        if names and check.kind.name not in ("expression", "overlap"):
+            text = f"{names[0]} {text}"
+        where = check.user_line()
+        return text if where is None else f"{text}  # {where[0]}:{where[1]}"
+
+
+def values_by_identity(values: Sequence[Any]) -> list[Any]:
+    """Values of which only `MISSING` matters, so that no ``__eq__`` of the user's is asked."""
+    return [value if value is MISSING else None for value in values]
+
+
+def _lasting_place(where: Any) -> tuple[weakref.ref[CodeType], int] | None:
+    return None if where is None else (weakref.ref(where[0]), where[1])
+
+
+def _in_order(guards: Sequence[Guard]) -> list[tuple[Kind, Guard]]:
+    """Each guard once, in the order of checking: the process, then parameters themselves (cheap, and what
+    differs most often), then the rest in the order in which the capture met it, then relations."""
+    process, parameters, rest, relations = [], [], [], []
+    seen: set[tuple[Any, ...]] = set()
+    for guard in guards:
+        kind = find_kind(guard.kind)
+        key = (guard.kind, guard.source, *map(id, guard.payload))
+        if key in seen:
+            continue
+        seen.add(key)
+        if kind.rank == 1:
+            (parameters if type(guard.source) is ParamSource else rest).append((kind, guard))
+        else:
+            (process if kind.rank == 0 else relations).append((kind, guard))
+    return process + parameters + rest + relations
+
+
+def compile_guards(
+    guards: Sequence[Guard], outputs: Sequence[Source] = (), *, check: bool = False
+) -> CompiledGuards:
+    """Make the program that checks `guards` and hands out what is at `outputs`.
+
+    Arguments:
+        check: run the Python face of every guard beside the program, and raise where they disagree.
+
+    Raises:
+        NotGuardableError: one of the guards cannot be checked later.
+        KeyError: a guard's kind does not exist.
+    """
+    rows = Rows()
+    checks: list[Check] = []
+    first_rows: list[int] = []
+    for kind, guard in _in_order(guards):
+        first_rows.append(len(rows.rows))
+        ats, payload = kind.compile(guard, rows)
+        checks.append(Check(kind, ats, payload, _lasting_place(guard.where)))
+    first_rows.append(len(rows.rows))
+    compiled = CompiledGuards(rows, checks, first_rows, [rows.at(source) for source in outputs])
+    if check:
+        compiled.program.set_audit(auditor(compiled))
+    return compiled
+
+
+class GuardFacesDisagreeError(AssertionError):
+    """The C face and the Python face of a guard say different things."""
+
+
+def auditor(compiled: CompiledGuards) -> Callable[[Any, tuple[Any, ...], int], None]:
+    """What runs after each run of the program when faces are compared."""
+    known = weakref.ref(compiled.program)
+    rows, checks = compiled.rows, compiled.checks
+    twin = object.__new__(CompiledGuards)  # the same data without the program, which owns this function
+    object.__setattr__(twin, "rows", rows)
+    object.__setattr__(twin, "checks", checks)
+    object.__setattr__(twin, "_first_rows", compiled._first_rows)
+    object.__setattr__(twin, "_names", compiled._names)
+
+    def audit(function: Any, params: tuple[Any, ...], failed: int) -> None:
+        if known() is None:
+            return
+        culprit = twin.check_of_row(failed) if failed >= 0 else None
+        for check in checks:
+            says = twin.holds(check, function, params)
+            if check is culprit:
+                if says:
+                    raise GuardFacesDisagreeError(f"only the program objects to: {twin._line(check)}")
+                return
+            if not says:
+                raise GuardFacesDisagreeError(f"only Python objects to: {twin._line(check)}")
+
+    return audit

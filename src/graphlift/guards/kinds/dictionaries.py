@@ -1,0 +1,132 @@
+"""Kinds about the keys of dictionaries and namespaces, there and not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphlift.guards.guard import Guard, Kind, kind
+from graphlift.guards.holding import held
+from graphlift.guards.kinds.containers import same_item
+from graphlift.guards.kinds.showing import show
+from graphlift.guards.places import MISSING, Rows, dict_keys, dict_value, hold_key, namespace
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) or type(value).__name__ == "mappingproxy"
+
+
+class _OneKey(Kind):
+    """A kind about one key. Payload: (key,)."""
+
+    op = ""
+
+    def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
+        assert guard.source is not None
+        at = rows.at(guard.source)
+        key = guard.payload[0]
+        key = key if type(key) is str else hold_key(key)
+        rows.rows.append((self.op, at, key))
+        return (at,), key
+
+
+@kind
+class AbsentKind(_OneKey):
+    """A key that a dictionary lacks."""
+
+    name = "absent"
+    op = "key_absent"
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        return _is_table(values[0]) and dict_value(values[0], payload) is MISSING
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return f"lacks {show(held(payload))}"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        return f"{names[0]} lacked {show(held(payload))}, now it has it"
+
+
+@kind
+class HasKeyKind(_OneKey):
+    """A key that a dictionary has."""
+
+    name = "has_key"
+    op = "key_present"
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        return _is_table(values[0]) and dict_value(values[0], payload) is not MISSING
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return f"has {show(held(payload))}"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        return f"{names[0]} had {show(held(payload))}, now it lacks it"
+
+
+@kind
+class AttrAbsentKind(_OneKey):
+    """A name that an object's instance dictionary lacks, or an object without one."""
+
+    name = "attr_absent"
+    op = "attr_absent"
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        own = namespace(values[0])
+        return own is MISSING or dict_value(own, payload) is MISSING
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return f"has no attribute `{payload}` of its own"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        return f"{names[0]} had no attribute `{payload}` of its own, now it has one"
+
+
+@kind
+class NoAttrsKind(Kind):
+    """An object whose instance dictionary is empty or not there. Payload: ()."""
+
+    name = "attrs_empty"
+
+    def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
+        assert guard.source is not None
+        at = rows.at(guard.source)
+        rows.add("attrs_empty", at)
+        return (at,), None
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        own = namespace(values[0])
+        return own is MISSING or not own
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return "has no attributes of its own"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        return f"{names[0]} had no attributes of its own, now it has {', '.join(map(repr, namespace(values[0])))}"
+
+
+@kind
+class KeysKind(Kind):
+    """All keys of a dictionary, in order. Payload: (tuple of keys,)."""
+
+    name = "keys"
+
+    def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
+        assert guard.source is not None
+        at = rows.at(guard.source)
+        keys = tuple(map(hold_key, guard.payload[0]))
+        rows.rows.append(("dict_keys", at, keys))
+        return (at,), keys
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        if not _is_table(values[0]):
+            return False
+        keys = dict_keys(values[0])
+        return len(keys) == len(payload) and all(map(same_item, payload, keys))
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return f"has exactly the keys {show(tuple(map(held, payload)))}"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        now = show(tuple(dict_keys(values[0]))) if _is_table(values[0]) else show(values[0])
+        return f"the keys of {names[0]} were {show(tuple(map(held, payload)))}, now they are {now}"

@@ -1,0 +1,43 @@
+"""How guards show values to people, without running the user's code (no ``__repr__`` of theirs)."""
+
+from __future__ import annotations
+
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, Final
+
+from graphlift.guards.holding import GONE
+from graphlift.guards.places import MISSING
+
+_PLAIN: Final = frozenset({int, float, bool, complex, bytes, str, type(None), type(...), range})
+_LIMIT: Final = 80
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LIMIT else text[: _LIMIT - 1] + "…"
+
+
+def show(value: Any) -> str:
+    """A value in a few words."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return _shorten(repr(value))
+    if value is MISSING or value is GONE:
+        return repr(value)
+    if kind in (tuple, list, frozenset, set):
+        return _shorten(f"{kind.__name__} of {len(value)}") if kind is not tuple else _show_tuple(value)
+    if isinstance(value, type):
+        return f"class `{value.__qualname__}`"
+    if isinstance(value, (FunctionType, BuiltinFunctionType)):
+        return f"function `{value.__qualname__}`"
+    if kind is CodeType:
+        return f"the code of `{value.co_qualname}`"
+    if kind is ModuleType:
+        return f"module `{value.__name__}`"
+    if kind.__module__ == "torch":
+        return str(value)
+    return f"an object of class `{kind.__qualname__}`"
+
+
+def _show_tuple(value: tuple[Any, ...]) -> str:
+    inner = ", ".join(map(show, value[:8])) + (", …" if len(value) > 8 else "")
+    return _shorten(f"({inner}{',' if len(value) == 1 else ''})")

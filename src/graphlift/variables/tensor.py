@@ -152,7 +152,15 @@ class TensorVariable(VariableTracker):
         return record(tx, operator.getitem, (self.value, as_graph_argument(tx, key)))
 
     def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
-        record(tx, operator.setitem, (self.value, as_graph_argument(tx, key), as_graph_argument(tx, value)))
+        place, stored = as_graph_argument(tx, key), as_graph_argument(tx, value)
+        if type(stored) is GraphValue and _root(stored) is _root(self.value):
+            # ``x[i] += 1`` stores a view of x where it is already. As a copy between two views of equal
+            # metadata the graph can tell that nothing overlaps in part.
+            view = record(tx, operator.getitem, (self.value, place))
+            if type(view) is TensorVariable and view.value.meta is stored.meta:
+                record(tx, "copy_", (view.value, stored), method=True)
+                return
+        record(tx, operator.setitem, (self.value, place, stored))
 
     def delitem(self, tx: Tx, key: VariableTracker) -> None:
         tx.fail(Reason.UNSUPPORTED_OPERATION, "deleting items of a tensor")
@@ -228,6 +236,10 @@ class TensorVariable(VariableTracker):
 
     def __repr__(self) -> str:
         return "TensorVariable()"
+
+
+def _root(value: GraphValue) -> GraphValue:
+    return value if value.base is None else value.base
 
 
 def _operand(tx: Tx, other: VariableTracker) -> Any:

@@ -158,6 +158,14 @@ def treatment_of_file(filename: str) -> FileTreatment:
     return _answers(filename)[1]
 
 
+def is_users(filename: str) -> bool:
+    """Whether code of this file is the user's own: neither installed nor part of Python, torch or graphlift."""
+    if filename.startswith("<"):
+        return True
+    path = os.path.normcase(os.path.realpath(filename))
+    return not path.startswith((*_OWN, _TORCH, _STDLIB, *_SITE))
+
+
 def in_torch(filename: str) -> str | None:
     """The path below torch's own folder, with ``/``, or None for other files."""
     path = os.path.normcase(os.path.realpath(filename))

@@ -328,6 +328,14 @@ def _type_mro(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[s
     return tx.make.list([tx.make.from_value(base, None) for base in mro_of(cls.value)])
 
 
+def _type_repr(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """``repr(cls)``: the names are read, so they are guarded."""
+    names = [attributes.getattr_(tx, cls, name).realize(tx) for name in ("__module__", "__qualname__")]
+    if not all(name.is_constant() for name in names):
+        return cls.refuse(tx, "repr()")
+    return tx.make.constant(type.__repr__(cls.value))
+
+
 ClassMethod = Callable[[Tx, Any, Sequence[Any], Mapping[str, Any]], Any]
 
 _TYPE_METHODS: Final[dict[str, ClassMethod]] = {
@@ -335,6 +343,8 @@ _TYPE_METHODS: Final[dict[str, ClassMethod]] = {
     "__getattribute__": _type_getattribute,
     "__setattr__": _type_setattr,
     "__delattr__": _type_delattr,
+    "__repr__": _type_repr,
+    "__str__": _type_repr,
     "mro": _type_mro,
 }
 

@@ -222,7 +222,7 @@ def set_context(tx: Tx, value: Any, handled: Any) -> None:
         seen.add(id(link))
         behind = _context_of(link)
         if behind is value:
-            UserDefinedObject.write_member(link, tx, _CONTEXT, "__context__", tx.make.constant(None))  # type: ignore[arg-type]
+            UserDefinedObject.write_member(link, tx, _CONTEXT, "__context__", tx.make.constant(None))
             break
         link = behind
     if isinstance(value, ExceptionVariable):
@@ -249,7 +249,7 @@ def matches(tx: Tx, value: Var, pattern: Var) -> bool:
         candidate = one.realize(tx)
         if not is_exception_class(candidate):
             tx.raise_(TypeError, "catching classes that do not inherit from BaseException is not allowed")
-        found = found or candidate.value in mro_of(kind)
+        found = found or getattr(candidate, "value", None) in mro_of(kind)
     return found
 
 

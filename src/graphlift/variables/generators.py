@@ -214,6 +214,12 @@ def send(tx: Tx, receiver: Any, sent: Any) -> tuple[bool, Var]:
     return (True, _none(tx)) if item is None else (False, item)
 
 
+def throw(tx: Tx, receiver: GeneratorVariable, error: Var) -> tuple[bool, Var]:
+    """As `send`, but an exception is thrown into the receiver."""
+    yielded, value = receiver.resume(tx, None, error)
+    return not yielded, value
+
+
 def stop_value(tx: Tx, error: Any) -> VariableTracker | None:
     """The value that a StopIteration carries; None for any other exception."""
     if not exceptions.is_stop_iteration(error, tx):

@@ -210,6 +210,23 @@ def test_positions() -> None:
     assert stop - start == len("x.a")
 
 
+def test_a_step_is_entered_at_its_first_prefix() -> None:
+    lines = [f"    y{n}(x, k=z)" for n in range(300)]
+    scope: dict[str, Any] = {}
+    exec("\n".join(["def f(x, z):", *lines, "    return x"]), scope)
+    code = scope["f"].__code__
+    decoded = decode(code)
+    raws = {raw.offset: raw for raw in scan(code.co_code)}
+    assert decoded.start(0) == 0
+    for at, offset in enumerate(decoded.offsets):
+        assert decoded.end(at) == raws[offset].end
+        before = decoded.start(at)
+        while before < offset and before in raws:  # what lies between does nothing by itself
+            assert dis.opname[raws[before].number] in ("PRECALL", "NOP")
+            before = raws[before].end
+        assert before == raws[offset].start
+
+
 def test_specialised_code_reads_as_compiled() -> None:
     def f(n):
         total = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import math
 import operator
 import sys
 import traceback
@@ -15,6 +16,7 @@ import pytest
 
 from graphlift.bytecode.emit import Emitter, Header, Pools, assemble
 from graphlift.bytecode.instruction import Instruction, Label, TryBegin, TryEnd
+from graphlift.bytecode.operands import BINARY_OPERATORS
 from graphlift.bytecode.verify import verify_code
 from graphlift.bytecode.versions import LAYOUT, VERSION
 from graphlift.errors import InternalError
@@ -142,14 +144,23 @@ X, Y = ("load_fast", "x"), ("load_fast", "y")
         ([X, Y, ("format_value", "a", True)], ("é", ">7"), "'\\xe9'".rjust(7)),
         ([X, ("get_iter",), ("unpack_sequence", 2), ("build_tuple", 2)], ("ab",), ("b", "a")),
         ([("load_fast_check", "x")], (4,), 4),
-        ([("load_const", 0), ("load_const", None), ("import_name", "math"), ("load_attr", "pi")], (0,), 3.141592653589793),
+        (
+            [("load_const", 0), ("load_const", None), ("import_name", "math"), ("load_attr", "e")],
+            (0,),
+            math.e,
+        ),
+        (
+            [("load_const", 0), ("load_const", ("e",)), ("import_name", "math"), ("import_from", "e")],
+            (0,),
+            math.e,
+        ),
     ],
 )  # fmt: skip
 def test_verbs(verbs: list[tuple[Any, ...]], args: tuple[Any, ...], expected: object) -> None:
     assert run(result(*verbs), *args, __builtins__=__builtins__) == expected
 
 
-@pytest.mark.parametrize("symbol", ["+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^"])
+@pytest.mark.parametrize("symbol", BINARY_OPERATORS)
 @pytest.mark.parametrize("inplace", [False, True])
 def test_binary_operators(symbol: str, inplace: bool) -> None:
     class Matrix(int):
@@ -160,8 +171,8 @@ def test_binary_operators(symbol: str, inplace: bool) -> None:
             return "imatmul"
 
     left, right = Matrix(9), Matrix(2)
-    name = {"&": "and_", "|": "or_", "^": "xor", "+": "add", "//": "floordiv", "<<": "lshift", "@": "matmul",
-            "*": "mul", "%": "mod", "**": "pow", ">>": "rshift", "-": "sub", "/": "truediv"}[symbol]  # fmt: skip
+    words = "add and_ floordiv lshift matmul mul mod or_ pow rshift sub truediv xor".split()
+    name = dict(zip(BINARY_OPERATORS, words))[symbol]
     expected = getattr(operator, "i" + name.rstrip("_") if inplace else name)(left, right)
     assert run(result(X, Y, ("binary", symbol, inplace)), left, right) == expected
 
@@ -549,8 +560,17 @@ def test_arguments_of_any_size() -> None:
 
 def test_cells_and_functions() -> None:
     """``def f(x, y): def g(a=x, *, b=y): return x, a, b; x = x + 1; return g``"""
-    inner_header = Header(name="g", qualname="f.<locals>.g", filename="a.py", firstlineno=3, flags=0x13, argcount=1,
-                          kwonlyargcount=1, varnames=("a", "b"), freevars=("x",))  # fmt: skip
+    inner_header = Header(
+        name="g",
+        qualname="f.<locals>.g",
+        filename="a.py",
+        firstlineno=3,
+        flags=0x13,
+        argcount=1,
+        kwonlyargcount=1,
+        varnames=("a", "b"),
+        freevars=("x",),
+    )
     inner = code_of(
         result(("load_deref", "x"), ("load_fast", "a"), ("load_fast", "b"), ("build_tuple", 3)), inner_header
     )
@@ -627,8 +647,19 @@ def test_header_of_every_kind_of_parameter() -> None:
 def test_constants_are_told_apart_by_type_and_bits() -> None:
     pools = Pools(HEADER)
     nan = float("nan")
-    values = [0, False, 0.0, -0.0, 0j, -0j, complex(-0.0, 0.0), "", b"", (), (0,), (False,), (0.0,), (-0.0,), ((0,),),
-              frozenset(), frozenset({0}), frozenset({False}), nan, float("nan"), ..., "0", [], []]  # fmt: skip
+    numbers = [0, False, 0.0, -0.0, 0j, -0j, complex(-0.0, 0.0), nan, float("nan")]
+    containers = [
+        (),
+        (0,),
+        (False,),
+        (0.0,),
+        (-0.0,),
+        ((0,),),
+        frozenset(),
+        frozenset({0}),
+        frozenset({False}),
+    ]
+    values = [*numbers, *containers, "", b"", "0", ..., [], []]
     indices = [pools.const(value) for value in values]
     assert len(set(indices)) == len(values)
     assert [pools.const(value) for value in values] == indices

@@ -109,6 +109,14 @@ class Decoded:
         """The step at a byte offset, or the next one if nothing is left of the instruction there."""
         return bisect_left(self.offsets, offset)
 
+    def start(self, index: int) -> int:
+        """The byte offset at which execution must enter to carry out the step, prefixes included."""
+        return self.end(index - 1) if index else 0
+
+    def end(self, index: int) -> int:
+        """The byte offset behind the step and its caches."""
+        return self.offsets[index] + WIDTHS[self.numbers[index]]
+
     def op(self, index: int) -> str:
         """The name of the opcode."""
         return opname[self.numbers[index]]

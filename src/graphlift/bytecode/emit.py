@@ -70,16 +70,19 @@ class Header:
 _PLAIN = frozenset({int, str, bytes, bool, NoneType, EllipsisType})
 
 
-def const_key(value: object) -> object:
-    """Equal for constants that may be one: same type and value to the bit, or the same object."""
+def const_key(value: Any) -> object:
+    """Equal for constants that may be one: same type and value to the bit, or the same object.
+
+    Runs no code of the value's own, so that any object may be a constant.
+    """
     kind = type(value)
     if kind in _PLAIN:
         return kind, value
     if (kind is float or kind is complex) and value == value:
         return kind, repr(value)
-    if isinstance(value, tuple) and kind is tuple:
+    if kind is tuple:
         return kind, tuple(map(const_key, value))
-    if isinstance(value, frozenset) and kind is frozenset:
+    if kind is frozenset:
         return kind, frozenset(map(const_key, value))
     return None, id(value)
 

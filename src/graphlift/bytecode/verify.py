@@ -14,11 +14,11 @@ from typing import Any
 from graphlift.bytecode import exception_table
 from graphlift.bytecode.decode import Raw, scan
 from graphlift.bytecode.emit import Header, const_key
-from graphlift.bytecode.instruction import Position
+from graphlift.bytecode.instruction import NOWHERE, Position
 from graphlift.bytecode.opcodes import UNEXPECTED
 from graphlift.bytecode.operands import CodeView
 from graphlift.bytecode.stack_depth import Flow, Guarded
-from graphlift.bytecode.versions import ROWS
+from graphlift.bytecode.versions import LAYOUT, ROWS
 from graphlift.errors import InternalError
 
 
@@ -37,7 +37,11 @@ def problems(code: CodeType) -> Iterator[str]:
     """What is wrong with a code object, one line each."""
     raws = list(scan(code.co_code))
     index = {raw.start: at for at, raw in enumerate(raws)}
-    found = [*_argument_problems(code, raws, index), *_region_problems(code, raws, index)]
+    found = [
+        *_argument_problems(code, raws, index),
+        *_region_problems(code, raws, index),
+        *_neighbour_problems(raws, index),
+    ]
     yield from found
     if found:
         return
@@ -98,6 +102,20 @@ def _region_problems(code: CodeType, raws: list[Raw], index: dict[int, int]) -> 
                 yield f"protected range {start}..{end} -> {target}: no instruction at {place}"
 
 
+def _neighbour_problems(raws: list[Raw], index: dict[int, int]) -> Iterator[str]:
+    """What must stand together does."""
+    names = [opname[raw.number] for raw in raws] + [""]
+    targets = {raw.target for raw in raws}
+    for at, raw in enumerate(raws):
+        partner = LAYOUT.inseparable.get(names[at])
+        if partner is not None and (names[at + 1] != partner or raw.end in targets):
+            yield f"{names[at]} at {raw.offset} is cut off from its {partner}"
+        if names[at] == "FOR_ITER" and raw.target in index:
+            end = index[raw.target]
+            if tuple(names[end : end + len(LAYOUT.for_iter_skips)]) != LAYOUT.for_iter_skips:
+                yield f"the loop at {raw.offset} does not end in {' '.join(LAYOUT.for_iter_skips)}"
+
+
 def _handler_problems(flow: Flow) -> Iterator[str]:
     """A handler must not expect more on the stack than there is where the exception comes from."""
     for at, guard in enumerate(flow.guards):
@@ -140,7 +158,9 @@ def _statements(code: CodeType) -> Iterator[Statement]:
         if row is None:
             raise InternalError(f"opcode {raw.number} at offset {raw.offset} is unknown")
         operand = index[raw.target] if raw.target >= 0 else row.operand.decode(raw.arg, view)
-        yield opname[raw.number], _comparable(operand), handlers[at], positions[raw.offset >> 1]
+        unit = raw.offset >> 1
+        position = positions[unit] if unit < len(positions) else NOWHERE
+        yield opname[raw.number], _comparable(operand), handlers[at], position
 
 
 def _comparable(operand: object) -> object:

@@ -53,6 +53,7 @@ LAYOUT = replace(
     for_iter_skips=("END_FOR",),
     send_keeps_receiver=True,
     jumps_back_on_condition=False,
+    inseparable={},
     caches={
         "BINARY_OP": 1,
         "BINARY_SUBSCR": 1,

@@ -24,6 +24,9 @@ Table = dict[tuple[Any, ...], Any]
 _LIMIT: Final = 100_000
 _tables: Final[dict[Any, Table]] = {}
 
+#: Beyond this an integer fails wherever it goes.
+_WORD: Final = 2**63
+
 #: Marks the beginning of the keyword arguments in a key.
 _KEYWORDS: Final = object()
 
@@ -71,7 +74,7 @@ def key_of(
             parts.append(value.meta if known == count else known)
         elif kind is int or kind is float:
             parts.append(kind)
-            if target not in VALUE_FREE:
+            if target not in VALUE_FREE or not -_WORD <= value < _WORD:
                 parts.append(value if kind is int else value.hex())
         else:
             _add(parts, value, tensors)

@@ -38,6 +38,10 @@ _LARGE: Final = 1 << 14
 _LARGE_PRODUCT: Final = 1 << 24
 
 
+#: Kernels that show that metadata alone decide an operator's result.
+_META_KEYS: Final = ("Meta", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+
+
 class TooLarge(Exception):
     """Running this for real would take long or much memory."""
 
@@ -56,11 +60,15 @@ class _Facts:
         self.writes = tuple(
             i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write
         )
-        name = operator.name()
-        self.has_meta = any(
-            torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
-            for key in ("Meta", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
-        )
+        self.has_meta = _has_meta(operator.name())
+
+
+def _has_meta(name: str) -> bool:
+    try:
+        return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in _META_KEYS)
+    except RuntimeError:
+        # Questions such as ``prim::device`` have no entry in the dispatcher.
+        return True
 
 
 _facts: dict[Any, _Facts] = {}
@@ -97,7 +105,7 @@ class Observer(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Look at the operator, then let it run."""
         keywords = kwargs or {}
         facts = _facts_of(func)
-        if facts.data:
+        if facts.data and not _by_numbers(func, args):
             raise DataDependent(func.name())
         if facts.random and self.generator is None:
             self.generator = torch.get_rng_state()
@@ -127,6 +135,17 @@ class Observer(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in value if isinstance(value, (list, tuple)) else (value,):
                 if isinstance(tensor, torch.Tensor):
                     self.written.add(_address(tensor))
+
+
+#: Indices of these types select by value.
+_MASKS: Final = (torch.bool, torch.uint8)
+
+
+def _by_numbers(func: Any, args: tuple[Any, ...]) -> bool:
+    """Whether an indexing operator has no mask among its indices, so that shapes alone decide."""
+    if func._schema.name not in ("aten::index", "aten::_unsafe_index"):
+        return False
+    return all(index is None or index.dtype not in _MASKS for index in args[1])
 
 
 def _address(tensor: torch.Tensor) -> int:

@@ -23,7 +23,8 @@ from graphlift.metadata import MetaRecord, intern
 from graphlift.shape_rules import RULES, Decline, Fresh, SameAsFirst, Traits, ViewOfFirst
 
 _LinAlgError: Final[type[Exception]] = getattr(torch.linalg, "LinAlgError", ArithmeticError)
-_LASTING_KINDS: Final = (str, BuiltinFunctionType, type(torch.Tensor.add), type(torch.Tensor.__add__))
+_METHOD_KINDS: Final = (str, type(torch.Tensor.add), type(torch.Tensor.__add__))
+_LASTING_KINDS: Final = (*_METHOD_KINDS, BuiltinFunctionType)
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -69,33 +70,12 @@ class Propagator:
         if target in policy.BEYOND:
             raise CannotPropagate(f"{_name(target)} reaches past the graph")
         records = [value.meta for value in tensors]
-        template = self._by_rule(target, args, kwargs, records)
+        template = by_rule(self.state, target, args, kwargs, records)
         if template is None:
             template = self._by_running(target, method, args, kwargs, tensors, records)
         if template.pure and type(template.output) is MetaRecord:
             return template.output
         return template
-
-    # --- by rule -----------------------------------------------------------------------------
-
-    def _by_rule(self, target: Any, args: Args, kwargs: Kwargs, records: list[MetaRecord]) -> Template | None:
-        known = RULES.get(target)
-        if known is None or self.state.autocast:
-            return None
-        rule, traits = known
-        if traits.factory and self.state.default_device is not None:
-            return None
-        if not all(_ordinary(record) for record in records):
-            return None
-        given = [replace(x, _meta) for x in args]
-        named = {k: replace(x, _meta) for k, x in kwargs.items()}
-        try:
-            answer = rule(*given, **named)
-        except (Decline, TypeError):
-            return None
-        finish = _Finish(self.state, traits, records)
-        raises = traits.raises or (target in policy.DIVISIONS and finish.integers)
-        return Template(finish(answer), random=traits.random, raises=raises)
 
     # --- by running --------------------------------------------------------------------------
 
@@ -117,6 +97,36 @@ class Propagator:
             template = _fake(target, method, args, kwargs, records, swap, self.state.inference)
         raises = target not in policy.TOTAL or (target in policy.DIVISIONS and _integers(records))
         return Template(template.output, template.writes, template.random, raises)
+
+
+def by_rule(
+    state: TorchState, target: Any, args: Args, kwargs: Kwargs, records: Sequence[MetaRecord]
+) -> Template | None:
+    """What the target's shape rule says, or None where there is none or it declines.
+
+    Args:
+        records: metadata of the distinct tensors among the arguments.
+    """
+    known = RULES.get(target)
+    if known is None or state.autocast:
+        return None
+    rule, traits = known
+    if traits.factory and state.default_device is not None:
+        return None
+    if not all(_ordinary(record) for record in records):
+        return None
+    if type(target) in _METHOD_KINDS and (not args or type(args[0]) is not GraphValue):
+        return None
+    given = [replace(x, _meta) for x in args]
+    named = {k: replace(x, _meta) for k, x in kwargs.items()}
+    try:
+        answer = rule(*given, **named)
+    except (Decline, TypeError, AttributeError, IndexError):
+        # Arguments of kinds and in places that the rule knows nothing of.
+        return None
+    finish = _Finish(state, traits, records)
+    raises = traits.raises or (target in policy.DIVISIONS and finish.integers)
+    return Template(finish(answer), random=traits.random, raises=raises)
 
 
 def _rehearse(
@@ -190,6 +200,8 @@ class _Finish:
 
     def __init__(self, state: TorchState, traits: Traits, records: Sequence[MetaRecord]) -> None:
         counted = records[:1] if traits.first_only else records
+        self._grad_mode = state.grad
+        self._differentiable = traits.differentiable
         self._grad = state.grad and traits.differentiable and any(r.requires_grad for r in counted)
         self._inference = state.inference
         self._records = records
@@ -214,11 +226,17 @@ class _Finish:
 
     def _fresh(self, answer: Fresh) -> MetaRecord:
         keys = plain_keys(answer.device, self._inference)
-        return self._record(keys, answer.shape, answer.stride, answer.dtype, answer.device, 0)
+        grad = self._grad and (answer.dtype.is_floating_point or answer.dtype.is_complex)
+        return self._record(keys, answer.shape, answer.stride, answer.dtype, answer.device, 0, grad, not grad)
 
     def _view(self, answer: ViewOfFirst) -> MetaRecord:
         base = self._records[0]
-        return self._record(base.key_set, answer.shape, answer.stride, base.dtype, base.device, answer.offset)
+        # Without grad mode a view of what requires grad is a leaf that requires grad.
+        grad = base.requires_grad and self._differentiable
+        leaf = not (grad and self._grad_mode)
+        return self._record(
+            base.key_set, answer.shape, answer.stride, base.dtype, base.device, answer.offset, grad, leaf
+        )
 
     def _record(
         self,
@@ -228,20 +246,8 @@ class _Finish:
         dtype: torch.dtype,
         device: torch.device,
         offset: int,
+        grad: bool,
+        leaf: bool,
     ) -> MetaRecord:
-        grad = self._grad and (dtype.is_floating_point or dtype.is_complex)
-        return intern(
-            (
-                torch.Tensor,
-                keys,
-                shape,
-                stride,
-                dtype,
-                device,
-                torch.strided,
-                offset,
-                grad,
-                not grad,
-                False,
-            )
-        )
+        fields = (torch.Tensor, keys, shape, stride, dtype, device, torch.strided, offset, grad, leaf, False)
+        return intern(fields)

@@ -11,17 +11,16 @@ import torch
 from graphlift.metadata import MetaRecord
 from graphlift.shape_rules.pointwise import named
 from graphlift.shape_rules.result import Decline, Fresh, Traits, ViewOfFirst, rule
-from graphlift.shape_rules.strides import common_device, contiguous, is_contiguous, sizes_of, wrap
+from graphlift.shape_rules.strides import common_device, contiguous, require_row_major, sizes_of, wrap
 
 
 def _row_major(tensors: Any) -> list[MetaRecord]:
     if not isinstance(tensors, (tuple, list)) or not tensors:
         raise Decline
     given = list(tensors)
-    if any(type(x) is not MetaRecord or not is_contiguous(x) for x in given):
+    if any(type(x) is not MetaRecord or x.dtype is not given[0].dtype for x in given):
         raise Decline
-    if any(x.stride != contiguous(x.shape) or x.dtype is not given[0].dtype for x in given):
-        raise Decline
+    require_row_major(*given)
     return given
 
 
@@ -34,7 +33,7 @@ def cat(tensors: Any, dim: Any = 0) -> Fresh:
         raise Decline
     at = wrap(dim, first.ndim)
     for x in given:
-        if x.ndim != first.ndim or 0 in x.shape:
+        if x.ndim != first.ndim:
             raise Decline
         if any(a != b for i, (a, b) in enumerate(zip(x.shape, first.shape, strict=True)) if i != at):
             raise Decline
@@ -50,7 +49,7 @@ def stack(tensors: Any, dim: Any = 0) -> Fresh:
     given = _row_major(tensors)
     first = given[0]
     at = wrap(dim, first.ndim + 1)
-    if any(x.shape != first.shape for x in given) or 0 in first.shape:
+    if any(x.shape != first.shape for x in given):
         raise Decline
     if first.ndim in (3, 4, 5) and 1 in first.shape:
         raise Decline
@@ -119,7 +118,7 @@ def index_select(input: MetaRecord, dim: Any, index: MetaRecord) -> Fresh:
         raise Decline
     at = wrap(dim, input.ndim)
     shape = (*input.shape[:at], index.shape[0], *input.shape[at + 1 :])
-    if 0 in shape:
+    if 0 in shape or 0 in input.shape:
         raise Decline
     return Fresh(shape, contiguous(shape), input.dtype, common_device((input, index)))
 
@@ -128,7 +127,9 @@ def index_select(input: MetaRecord, dim: Any, index: MetaRecord) -> Fresh:
 def gather(input: MetaRecord, dim: Any, index: MetaRecord) -> Fresh:
     """Elements picked along a dimension."""
     at = wrap(dim, input.ndim)
-    if index.dtype is not torch.int64 or index.ndim != input.ndim or not input.shape or 0 in index.shape:
+    if index.dtype is not torch.int64 or index.ndim != input.ndim or not input.shape:
+        raise Decline
+    if 0 in index.shape or 0 in input.shape:
         raise Decline
     if any(i != at and a > b for i, (a, b) in enumerate(zip(index.shape, input.shape, strict=True))):
         raise Decline
@@ -139,17 +140,27 @@ def gather(input: MetaRecord, dim: Any, index: MetaRecord) -> Fresh:
 def repeat(a: MetaRecord, *sizes: Any) -> Fresh:
     """Copies side by side."""
     times = sizes_of(sizes)
-    if len(times) < a.ndim or min(times, default=1) < 1 or 0 in a.shape or not is_contiguous(a):
+    if len(times) < a.ndim or min(times, default=1) < 1:
         raise Decline
+    require_row_major(a)
     padded = [1] * (len(times) - a.ndim) + list(a.shape)
     shape = tuple(x * y for x, y in zip(padded, times, strict=True))
     return Fresh(shape, contiguous(shape), a.dtype, a.device)
 
 
-@rule(*named("flip"))
+@rule(torch.flip)
+def flip_function(input: MetaRecord, dims: Any) -> Fresh:
+    """As a function it takes the dimensions as one sequence."""
+    if type(dims) is int:
+        raise Decline
+    return flip(input, dims)
+
+
+@rule("flip")
 def flip(input: MetaRecord, *dims: Any) -> Fresh:
     """Dimensions in reverse."""
     order = [wrap(d, input.ndim) for d in sizes_of(dims)]
-    if len(set(order)) != len(order) or not is_contiguous(input) or not input.shape:
+    if len(set(order)) != len(order) or not input.shape:
         raise Decline
+    require_row_major(input)
     return Fresh(input.shape, contiguous(input.shape), input.dtype, input.device)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from graphlift.metadata import MetaRecord
-from graphlift.shape_rules.pointwise import named
+from graphlift.shape_rules.pointwise import fits, named
 from graphlift.shape_rules.result import Decline, Fresh, Traits, rule
 from graphlift.shape_rules.strides import contiguous, is_dense, sizes_of
 
@@ -52,14 +52,27 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: Any 
     return zeros(*size, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-@rule(torch.full, traits=Traits(factory=True, differentiable=False, value_free=True))
+def _filled(value: Any, dtype: torch.dtype) -> None:
+    """Decline unless a dtype surely holds a number."""
+    if type(value) is float:
+        fine = dtype.is_floating_point and fits(value, dtype)
+    elif type(value) is int:
+        fine = (dtype is torch.int64 or dtype.is_floating_point) and abs(value) < 2**15
+    else:
+        fine = type(value) is bool
+    if not fine:
+        raise Decline
+
+
+@rule(torch.full, traits=_FACTORY)
 def full(
     size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False
 ) -> Fresh:
     """Tensors filled with one number, whose dtype is the number's."""
     kinds = {bool: torch.bool, int: torch.int64, float: torch.get_default_dtype()}
-    if type(fill_value) not in kinds or (dtype is not None and not dtype.is_floating_point):
+    if type(fill_value) not in kinds:
         raise Decline
+    _filled(fill_value, dtype or kinds[type(fill_value)])
     shape = tuple(sizes_of((size,)))
     return _made(shape, dtype, kinds[type(fill_value)], _device(device), requires_grad)
 
@@ -119,11 +132,10 @@ def rand_like(
     return made
 
 
-@rule(torch.full_like, traits=Traits(differentiable=False, value_free=True))
+@rule(torch.full_like, traits=_LIKE)
 def full_like(input: MetaRecord, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Fresh:
     """Tensors of another one's sizes filled with a number."""
-    if type(fill_value) not in (bool, int, float) or not (dtype or input.dtype).is_floating_point:
-        raise Decline
+    _filled(fill_value, dtype or input.dtype)
     return zeros_like(input, dtype=dtype, device=device)
 
 
@@ -135,9 +147,8 @@ def new_zeros(
     return _made(tuple(sizes_of(size)), dtype, a.dtype, _device(device, a.device), requires_grad)
 
 
-@rule("new_full", traits=Traits(differentiable=False, value_free=True))
+@rule("new_full", traits=_LIKE)
 def new_full(a: MetaRecord, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Fresh:
     """Tensors of given sizes with another one's dtype, filled with a number."""
-    if type(fill_value) not in (bool, int, float) or not (dtype or a.dtype).is_floating_point:
-        raise Decline
+    _filled(fill_value, dtype or a.dtype)
     return new_zeros(a, size, dtype=dtype, device=device)

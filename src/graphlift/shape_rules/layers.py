@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from graphlift.metadata import MetaRecord
 from graphlift.shape_rules.result import SAME, Decline, Fresh, rule
-from graphlift.shape_rules.strides import common_device, contiguous, is_contiguous, sizes_of
+from graphlift.shape_rules.strides import common_device, contiguous, require_row_major, sizes_of
 
 
 def _like(a: MetaRecord, *others: MetaRecord | None) -> Fresh:
@@ -18,8 +18,7 @@ def _like(a: MetaRecord, *others: MetaRecord | None) -> Fresh:
     given = [a, *(x for x in others if x is not None)]
     if not a.dtype.is_floating_point or any(x.dtype is not a.dtype for x in given):
         raise Decline
-    if not is_contiguous(a) or a.stride != contiguous(a.shape) or 0 in a.shape:
-        raise Decline
+    require_row_major(a)
     return Fresh(a.shape, a.stride, a.dtype, common_device(given))
 
 
@@ -133,8 +132,7 @@ def _convolution(
         raise Decline
     if bias is not None and bias.shape != weight.shape[:1]:
         raise Decline
-    if not is_contiguous(weight) or weight.stride != contiguous(weight.shape) or 0 in weight.shape:
-        raise Decline
+    require_row_major(weight)
     _like(input, weight, bias)
     if input.dtype is not torch.float32:
         raise Decline

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+from functools import cache
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 from graphlift.metadata import MetaRecord
 from graphlift.shape_rules.pointwise import named
 from graphlift.shape_rules.result import Decline, Fresh, Traits, rule
-from graphlift.shape_rules.strides import broadcast, common_device, contiguous, is_contiguous
+from graphlift.shape_rules.strides import broadcast, common_device, contiguous, is_contiguous, is_dense
 
 
 def _floats(*operands: MetaRecord) -> torch.dtype:
@@ -171,7 +172,7 @@ def attention(
             raise Decline
     if scale is not None and type(scale) is not float:
         raise Decline
-    return _attention_result(query, value)
+    return _attention_result(query, key, value)
 
 
 def _attention_sizes(query: MetaRecord, key: MetaRecord, value: MetaRecord, grouped: Any) -> bool:
@@ -190,11 +191,18 @@ def _attention_mask(query: MetaRecord, key: MetaRecord, mask: MetaRecord) -> Non
         raise Decline
 
 
-def _attention_result(query: MetaRecord, value: MetaRecord) -> Fresh:
-    """The flash kernel lays out its result as (batch, length, heads, size)."""
-    if any(x.stride[-1] != 1 for x in (query, value)):
+def _attention_result(query: MetaRecord, key: MetaRecord, value: MetaRecord) -> Fresh:
+    """The flash kernel lays out its result like the query."""
+    if any(x.stride[-1] != 1 for x in (query, key, value)) or 1 in query.shape:
         raise Decline
-    batch, heads, length, _ = query.shape
-    size = value.shape[3]
-    strides = (length * heads * size, size, heads * size, 1)
-    return Fresh((batch, heads, length, size), strides, query.dtype, query.device)
+    if not is_dense(query) or not _attention_keeps_layout():
+        raise Decline
+    return Fresh(query.shape, query.stride, query.dtype, query.device)
+
+
+@cache
+def _attention_keeps_layout() -> bool:
+    """Whether this torch lays out the result like the query; earlier ones had one layout for all."""
+    with torch.no_grad():
+        query = torch.zeros(1, 2, 3, 8)
+        return F.scaled_dot_product_attention(query, query, query).stride() == query.stride()

@@ -3,6 +3,7 @@
 # ruff: noqa: A002 (parameters are named as torch names them)
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -12,10 +13,17 @@ import torch.nn.functional as F
 
 from graphlift.metadata import MetaRecord
 from graphlift.shape_rules.result import Decline, Fresh, Traits, rule
-from graphlift.shape_rules.strides import elementwise, floating, promote
+from graphlift.shape_rules.strides import (
+    broadcast,
+    common_device,
+    contiguous,
+    elementwise,
+    floating,
+    promote,
+    require_row_major,
+)
 
 _VALUE_FREE = Traits(value_free=True)
-_LOSSY = Traits(value_free=True)
 
 
 def named(names: str, *owners: Any) -> Iterable[Any]:
@@ -24,16 +32,25 @@ def named(names: str, *owners: Any) -> Iterable[Any]:
         if hasattr(torch.Tensor, name):
             yield name
         for owner in (torch, *owners):
-            if hasattr(owner, name):
+            if hasattr(owner, name) and not name.startswith("__"):
                 yield getattr(owner, name)
 
 
 def _numbers_only(*operands: Any) -> None:
     for operand in operands:
-        if type(operand) is not MetaRecord and type(operand) not in (bool, int, float):
+        kind = type(operand)
+        if kind is int:
+            if not -(2**63) <= operand < 2**63:
+                raise Decline
+        elif kind is not MetaRecord and kind is not float and kind is not bool:
             raise Decline
     if not any(type(x) is MetaRecord for x in operands):
         raise Decline
+
+
+def fits(value: float, dtype: torch.dtype) -> bool:
+    """Whether a floating dtype can hold a number (infinities and nan it can)."""
+    return not torch.finfo(dtype).max < abs(value) < math.inf
 
 
 def _scale(dtype: torch.dtype, alpha: Any) -> None:
@@ -46,24 +63,32 @@ def _scale(dtype: torch.dtype, alpha: Any) -> None:
 @rule(
     operator.add,
     operator.sub,
-    *named("add sub subtract __add__ __radd__ __sub__ __rsub__ rsub"),
+    *named("add __add__ __radd__"),
     traits=_VALUE_FREE,
 )
 def add(a: Any, b: Any, *, alpha: Any = 1) -> Fresh:
-    """Sums and differences."""
+    """Sums."""
     _numbers_only(a, b)
     dtype = promote((a, b))
     _scale(dtype, alpha)
     return elementwise((a, b), dtype)
 
 
-@rule(operator.sub, *named("sub subtract __sub__ __rsub__ rsub"), traits=_VALUE_FREE)
+@rule(operator.sub, *named("sub subtract __sub__"), traits=_VALUE_FREE)
 def sub(a: Any, b: Any, *, alpha: Any = 1) -> Fresh:
     """Differences, which booleans do not have."""
     _numbers_only(a, b)
     if any(x.dtype is torch.bool if type(x) is MetaRecord else type(x) is bool for x in (a, b)):
         raise Decline
     return add(a, b, alpha=alpha)
+
+
+@rule(*named("rsub __rsub__"), traits=_VALUE_FREE)
+def rsub(a: MetaRecord, b: Any, *, alpha: Any = 1) -> Fresh:
+    """Differences the other way round."""
+    if type(a) is not MetaRecord:
+        raise Decline
+    return sub(b, a, alpha=alpha)
 
 
 @rule(operator.mul, *named("mul multiply __mul__ __rmul__"), traits=_VALUE_FREE)
@@ -90,9 +115,17 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Fresh:
     return floor_divide(a, b)
 
 
-@rule(operator.floordiv, operator.mod, *named("floor_divide remainder fmod __floordiv__ __mod__"))
-def floor_divide(a: Any, b: Any) -> Fresh:
+@rule(*named("floor_divide remainder fmod __floordiv__ __mod__"))
+def floor_divide(a: MetaRecord, b: Any) -> Fresh:
     """Rounded quotients and remainders."""
+    if type(a) is not MetaRecord:
+        raise Decline
+    return floor_divide_operator(a, b)
+
+
+@rule(operator.floordiv, operator.mod)
+def floor_divide_operator(a: Any, b: Any) -> Fresh:
+    """As operators they take the number on either side."""
     _numbers_only(a, b)
     dtype = promote((a, b))
     if dtype is torch.bool or dtype.is_complex:
@@ -103,9 +136,11 @@ def floor_divide(a: Any, b: Any) -> Fresh:
 
 
 @rule(operator.pow, *named("pow __pow__"))
-def power(a: Any, b: Any) -> Fresh:
-    """Powers; integers to negative powers are left alone."""
+def power(a: MetaRecord, b: Any) -> Fresh:
+    """Powers of floats."""
     _numbers_only(a, b)
+    if type(a) is not MetaRecord:
+        raise Decline
     dtype = promote((a, b))
     if not dtype.is_floating_point:
         raise Decline
@@ -121,16 +156,33 @@ def power(a: Any, b: Any) -> Fresh:
     operator.le,
     operator.gt,
     operator.ge,
+    traits=_VALUE_FREE,
+)
+def compare_operator(a: Any, b: Any) -> Fresh:
+    """Comparisons; as operators they take the number on either side."""
+    _numbers_only(a, b)
+    if promote((a, b)).is_complex:
+        raise Decline
+    _in_program_order(a, b)
+    return elementwise((a, b), torch.bool)
+
+
+@rule(
     *named("eq ne not_equal lt less le less_equal gt greater ge greater_equal"),
     *named("__eq__ __ne__ __lt__ __le__ __gt__ __ge__"),
     traits=_VALUE_FREE,
 )
-def compare(a: Any, b: Any) -> Fresh:
+def compare(a: MetaRecord, b: Any) -> Fresh:
     """Comparisons."""
-    _numbers_only(a, b)
-    if promote((a, b)).is_complex:
+    if type(a) is not MetaRecord:
         raise Decline
-    return elementwise((a, b), torch.bool)
+    return compare_operator(a, b)
+
+
+def _in_program_order(a: Any, b: Any) -> None:
+    """Decline where Python may ask the second operand first, for then the layout follows that one."""
+    if type(a) is MetaRecord and type(b) is MetaRecord and b.type is not a.type:
+        require_row_major(a, b)
 
 
 @rule(
@@ -219,7 +271,6 @@ def invert(a: MetaRecord) -> Fresh:
     F.hardsigmoid,
     F.hardtanh,
     F.softplus,
-    F.logsigmoid,
 )
 def activation(a: MetaRecord, *, inplace: bool = False) -> Fresh:
     """Activations without parameters."""
@@ -287,14 +338,13 @@ def masked_fill(a: MetaRecord, mask: MetaRecord, value: Any) -> Fresh:
     """Elements replaced where a mask holds."""
     if mask.dtype is not torch.bool or type(value) not in (bool, int, float):
         raise Decline
-    if not a.shape or promote((a, value)) is not a.dtype or a.dtype is torch.bool:
+    if not a.shape:
         raise Decline
-    if a.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32):
+    if not a.dtype.is_floating_point or not fits(value, a.dtype):
         raise Decline
-    expanded = elementwise((a, mask), a.dtype)
-    return (
-        expanded if expanded.shape == a.shape else Fresh(expanded.shape, expanded.stride, a.dtype, a.device)
-    )
+    require_row_major(a, mask)
+    shape = broadcast((a.shape, mask.shape))
+    return Fresh(shape, contiguous(shape), a.dtype, common_device((a, mask)))
 
 
 @rule(*named("lerp"))

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from graphlift.metadata import MetaRecord
 from graphlift.shape_rules.pointwise import named
 from graphlift.shape_rules.result import Decline, Fresh, Traits, rule
-from graphlift.shape_rules.strides import contiguous, elementwise, is_contiguous, wrap
+from graphlift.shape_rules.strides import contiguous, elementwise, require_row_major, wrap
 
 
 def _dims(dim: Any, ndim: int) -> set[int]:
@@ -34,8 +34,7 @@ def _shape(a: MetaRecord, dims: set[int], keepdim: Any) -> tuple[int, ...]:
 
 def _reduced(a: MetaRecord, dims: set[int], keepdim: Any, dtype: torch.dtype) -> Fresh:
     """A reduction's result; only for row-major arguments, whose results are row-major too."""
-    if not is_contiguous(a) or a.stride != contiguous(a.shape) or 0 in a.shape:
-        raise Decline
+    require_row_major(a)
     if 1 in a.shape and len(dims) != a.ndim:
         raise Decline
     shape = _shape(a, dims, keepdim)
@@ -108,8 +107,9 @@ def softmax(input: MetaRecord, dim: Any, *, dtype: Any = None) -> Fresh:
     """Softmax along a dimension."""
     wrap(dim, input.ndim)
     wanted = _dtype(dtype, input.dtype)
-    if not wanted.is_floating_point or not is_contiguous(input) or 0 in input.shape:
+    if not wanted.is_floating_point:
         raise Decline
+    require_row_major(input)
     return Fresh(input.shape, contiguous(input.shape), wanted, input.device)
 
 
@@ -128,8 +128,9 @@ def softmax_function(
 def cumsum(input: MetaRecord, dim: Any, *, dtype: Any = None) -> Fresh:
     """Running sums and products."""
     wrap(dim, input.ndim)
-    if input.dtype.is_complex or not is_contiguous(input):
+    if input.dtype.is_complex:
         raise Decline
+    require_row_major(input)
     default = input.dtype if input.dtype.is_floating_point else torch.int64
     return elementwise((input,), _dtype(dtype, default))
 
@@ -137,6 +138,7 @@ def cumsum(input: MetaRecord, dim: Any, *, dtype: Any = None) -> Fresh:
 @rule(*named("tril triu"))
 def tril(input: MetaRecord, diagonal: Any = 0) -> Fresh:
     """A triangle of each matrix."""
-    if input.ndim < 2 or type(diagonal) is not int or not is_contiguous(input):
+    if input.ndim < 2 or type(diagonal) is not int:
         raise Decline
+    require_row_major(input)
     return Fresh(input.shape, contiguous(input.shape), input.dtype, input.device)

@@ -39,6 +39,20 @@ def is_contiguous(meta: MetaRecord) -> bool:
     return True
 
 
+def is_row_major(meta: MetaRecord) -> bool:
+    """Whether strides are those of a new tensor, also along dimensions of size one.
+
+    Where they are not, torch's kernels differ in what they make of such dimensions.
+    """
+    return meta.stride == contiguous(meta.shape) and 0 not in meta.shape
+
+
+def require_row_major(*metas: MetaRecord) -> None:
+    """Decline unless all of these are in row-major order and not empty."""
+    if not all(is_row_major(x) for x in metas):
+        raise Decline
+
+
 def channels_last(shape: Sequence[int]) -> Sizes:
     """Strides of a new 4-d or 5-d tensor whose channels are innermost."""
     order = [1, *range(len(shape) - 1, 1, -1), 0]
@@ -189,10 +203,11 @@ def elementwise(operands: Sequence[Any], dtype: torch.dtype) -> Fresh:
     tensors = [x for x in operands if type(x) is MetaRecord]
     first = tensors[0]
     device = common_device(tensors)
-    if len(tensors) == len(operands) == 1 or all(x.shape == first.shape for x in tensors):
-        same = all(x.stride == first.stride for x in tensors)
-        if same and is_contiguous(first) and first.stride == contiguous(first.shape):
-            return Fresh(first.shape, first.stride, dtype, device)
+    alike = all(x.shape == first.shape and x.stride == first.stride for x in tensors)
+    if alike and first.stride == contiguous(first.shape):
+        return Fresh(first.shape, first.stride, dtype, device)
+    if any(is_contiguous(x) and x.stride != contiguous(x.shape) for x in tensors):
+        raise Decline
     shape = broadcast([x.shape for x in tensors])
     return Fresh(shape, _layout(operands, tensors, shape), dtype, device)
 

@@ -142,7 +142,7 @@ def _permute(a: MetaRecord, order: list[int]) -> ViewOfFirst:
 def permute(a: MetaRecord, *dims: Any) -> ViewOfFirst:
     """Dimensions in another order."""
     order = [wrap(d, a.ndim) for d in sizes_of(dims)]
-    if sorted(order) != list(range(a.ndim)):
+    if not dims or sorted(order) != list(range(a.ndim)):
         raise Decline
     return _permute(a, order)
 
@@ -171,22 +171,23 @@ def expand(a: MetaRecord, *sizes: Any) -> ViewOfFirst:
     lead = len(wanted) - a.ndim
     if lead < 0:
         raise Decline
-    shape, stride = [], []
-    for i, size in enumerate(wanted):
-        if i < lead:
-            if size < 0:
-                raise Decline
-            shape.append(size)
-            stride.append(0)
-            continue
-        own, step = a.shape[i - lead], a.stride[i - lead]
-        if size in (-1, own):
-            shape.append(own)
-            stride.append(step)
-        elif own == 1 and size >= 0:
-            shape.append(size)
-            stride.append(0)
+    shape, stride = list(wanted), [0] * len(wanted)
+    if not a.shape:
+        if min(wanted, default=0) < 0:
+            raise Decline
+        return _view(a, shape, stride)
+    for i in range(len(wanted) - 1, -1, -1):
+        size = wanted[i]
+        if i >= lead:
+            own, step = a.shape[i - lead], a.stride[i - lead]
         else:
+            # A new dimension is of size one, and its stride reaches over what is behind it.
+            own, step = 1, shape[i + 1] * stride[i + 1]
+        if size == -1 and i >= lead:
+            size = shape[i] = own
+        if size == own:
+            stride[i] = step
+        elif own != 1 or size < 0:
             raise Decline
     return _view(a, shape, stride)
 
@@ -282,7 +283,15 @@ def chunk(input: MetaRecord, chunks: Any, dim: Any = 0) -> tuple[ViewOfFirst, ..
     return split(input, -(-size // chunks), dim)
 
 
-@rule(*named("split split_with_sizes"))
+@rule(*named("split_with_sizes"))
+def split_with_sizes(input: MetaRecord, split_sizes: Any, dim: Any = 0) -> tuple[ViewOfFirst, ...]:
+    """A dimension cut into pieces of given sizes."""
+    if type(split_sizes) is int:
+        raise Decline
+    return split(input, split_sizes, dim)
+
+
+@rule(*named("split"))
 def split(tensor: MetaRecord, split_size_or_sections: Any, dim: Any = 0) -> tuple[ViewOfFirst, ...]:
     """A dimension cut into pieces of a given size, or of given sizes."""
     if not tensor.shape:

@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 
 from graphlift.graph_value import GraphValue
-from graphlift.meta_propagation.propagator import by_rule
 from graphlift.meta_propagation.fakes import run_fake
+from graphlift.meta_propagation.propagator import by_rule
 from graphlift.meta_propagation.rehearsal import invoke
 from graphlift.meta_propagation.state import TorchState
 from graphlift.meta_propagation.template import Const, Items, Reader, Same, View

@@ -99,6 +99,11 @@ class Observer(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.written: set[int] = set()
         self._real = real
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Else torch wraps the method below so that the first look imports half a second of modules.
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:

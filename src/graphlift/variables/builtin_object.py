@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, TypeVar, cast
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import NotImplementedType, VariableTracker
+from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes, operators
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -102,7 +103,22 @@ class BuiltinObjectVariable(VariableTracker):
             return _result(tx, special[1](self, tx, *(arg.realize(tx) for arg in args)))
         if special is not None:
             return self._misfit(tx, name, len(args), kwargs)
-        return self.refuse(tx, f"method {name!r}")
+        inherited = OBJECT_METHODS.get(name)
+        if inherited is None or name in self.models.__dict__:
+            return self.refuse(tx, f"method {name!r}")
+        return _result(tx, inherited(tx, self, args, kwargs))
+
+    def invoke(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        if name in self.methods:
+            return self.call_method(tx, name, args, kwargs)
+        return super().invoke(tx, name, args, kwargs)
+
+    def check_no_cycle(self, tx: Tx) -> None:
+        """Break where a walk through what this object holds might not end."""
+        if not cannot_cycle(self):
+            self.refuse(tx, "repr() of an object that may hold itself,")
 
     def _misfit(self, tx: Tx, name: str, count: int, kwargs: Mapping[str, object]) -> VariableTracker:
         """Arguments that the method does not take: CPython's own error, from an empty object."""
@@ -259,7 +275,7 @@ class HostObjectVariable(VariableTracker):
 def cannot_cycle(var: Var, depth: int = 6) -> bool:
     """Whether a value surely does not lead back to itself, so that it can be built in one go."""
     tracker = cast(VariableTracker, var)
-    if tracker.leaf or tracker.source is not None:
+    if tracker.leaf or (tracker.source is not None and depth < 6):
         return True
     children = getattr(tracker, "children", None)
     return depth > 0 and children is not None and all(cannot_cycle(child, depth - 1) for child in children())

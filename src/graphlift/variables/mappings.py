@@ -31,7 +31,7 @@ from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.dict_views import DictIteratorVariable, DictViewVariable, Part
 from graphlift.variables.folding import DEPTH_LIMIT
 from graphlift.variables.sequences import TupleVariable, storage
-from graphlift.variables.slots import attributes, calls, operators
+from graphlift.variables.slots import attributes, calls, operators, text
 from graphlift.variables.slots.truth import is_true
 
 
@@ -175,6 +175,15 @@ class DictVariable(BuiltinObjectVariable):
         cast(DictVariable, merged).merge(tx, beneath)
         return merged
 
+    @method("__repr__")
+    def _repr(self, tx: Tx) -> VariableTracker:
+        if self.models is not dict:
+            self.refuse(tx, "repr()")
+        self.check_no_cycle(tx)
+        entries = self.table(tx).values()
+        keys, values = (text.reprs(tx, [entry[part] for entry in entries]) for part in (0, 1))
+        return constant(tx, f"{{{', '.join(f'{k}: {v}' for k, v in zip(keys, values, strict=True))}}}")
+
     # --- changing ------------------------------------------------------------------------------
 
     def store(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
@@ -202,9 +211,15 @@ class DictVariable(BuiltinObjectVariable):
             old = self.handle.table.get(identity) if self.handle.table else None
             namespace.store(tx, self.handle, identity, key if old is None else old[0], value)
 
-    @method("update", "__init__")
+    @method("__init__")
+    def _fill(self, tx: Tx, /, *args: VariableTracker, **kwargs: VariableTracker) -> None:
+        if len(args) > 1:
+            tx.raise_(TypeError, f"dict expected at most 1 argument, got {len(args)}")
+        self.update(tx, *args, **kwargs)
+
+    @method()
     def update(self, tx: Tx, /, *args: VariableTracker, **kwargs: VariableTracker) -> None:
-        """``dict.update`` (and ``dict.__init__``, which does the same)."""
+        """``dict.update``."""
         if len(args) > 1:
             tx.raise_(TypeError, f"update expected at most 1 argument, got {len(args)}")
         for arg in args:

@@ -31,7 +31,7 @@ from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import DEPTH_LIMIT, SIZE_LIMIT
 from graphlift.variables.iterators import LIST_ITERATOR, TUPLE_ITERATOR, ReversedVariable, SequenceIteratorVariable
 from graphlift.variables.ranges import SliceVariable
-from graphlift.variables.slots import attributes, iteration, operators, sorting
+from graphlift.variables.slots import attributes, iteration, operators, sorting, text
 from graphlift.variables.slots.numbers import has_index, index_, repeat_count
 
 _LIST_REVERSED: Final = type(reversed([]))
@@ -138,6 +138,14 @@ class SequenceVariable(KnownItemsVariable):
         if len(known) * times > SIZE_LIMIT:
             iteration.too_long(tx, self)
         return list(known) * times
+
+    @method("__repr__")
+    def _repr(self, tx: Tx) -> VariableTracker:
+        self.check_no_cycle(tx)
+        return constant(tx, self._written(text.reprs(tx, self.items_now(tx))))
+
+    def _written(self, texts: list[str]) -> str:
+        return f"[{', '.join(texts)}]"
 
     def compare_items(self, tx: Tx, op: str, other: SequenceVariable) -> VariableTracker:
         """Lexicographic comparison: the first pair that differs decides, else the lengths."""
@@ -360,10 +368,7 @@ class ListVariable(SequenceVariable):
             tx.raise_(ValueError, "list modified during sort")
 
     def _not_found(self, tx: Tx, item: VariableTracker) -> NoReturn:
-        value = item.realize(tx).snapshot(tx)
-        if value is UNKNOWN:
-            self.refuse(tx, "the text of an error about a value that is not known")
-        tx.raise_(ValueError, f"{value!r} is not in list")
+        tx.raise_(ValueError, f"{text.reprs(tx, [item])[0]} is not in list")
 
     def reconstruct(self, codegen: Codegen) -> None:
         items = self.handle.items or []
@@ -454,6 +459,9 @@ class TupleVariable(SequenceVariable):
 
     def _not_found(self, tx: Tx, item: VariableTracker) -> NoReturn:
         tx.raise_(ValueError, "tuple.index(x): x not in tuple")
+
+    def _written(self, texts: list[str]) -> str:
+        return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
     def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
         fields: tuple[str, ...] = getattr(self.cls, "__match_args__", ())

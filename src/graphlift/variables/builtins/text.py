@@ -1,0 +1,129 @@
+"""Text: `str`, `repr`, `format`, `bytes`, and the methods of strings that take values which are not known."""
+
+from __future__ import annotations
+
+from _string import formatter_field_name_split, formatter_parser
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
+from graphlift.variables.base import UNKNOWN, VariableTracker
+from graphlift.variables.builtin_object import constant
+from graphlift.variables.builtins.registry import builtin
+from graphlift.variables.classes import constructs
+from graphlift.variables.constant import special_method
+from graphlift.variables.folding import SIZE_LIMIT, fold, known, known_all
+from graphlift.variables.slots import attributes, items, iteration, text
+
+
+@builtin(repr)
+def _repr(tx: Tx, value: Var) -> Any:
+    return text.repr_(tx, value)
+
+
+@builtin(ascii)
+def _ascii(tx: Tx, value: Var) -> Any:
+    return text.ascii_(tx, value)
+
+
+@builtin(format)
+def _format(tx: Tx, value: Var, spec: Var | None = None) -> Any:
+    return text.format_(tx, value, constant(tx, "") if spec is None else spec)
+
+
+@constructs(str, whole=True)
+def _str(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if cls is not str:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from str")
+    if not args and not kwargs:
+        return constant(tx, "")
+    if len(args) == 1 and not kwargs:
+        return text.str_(tx, args[0])
+    values = known_all(tx, args, kwargs)
+    if values is None:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "str() of values that are not known")
+    return fold(tx, str, *values[0], **values[1])
+
+
+@constructs(bytes, whole=True)
+def _bytes(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    values = known_all(tx, args, kwargs)
+    if values is None or cls is not bytes:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "bytes() of values that are not known")
+    if values[0] and isinstance(values[0][0], int) and values[0][0] > SIZE_LIMIT:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "a very long bytes object")
+    return fold(tx, bytes, *values[0], **values[1])
+
+
+# --- methods of strings -----------------------------------------------------------------------------------
+
+
+@special_method(str, "join")
+@special_method(bytes, "join")
+def _join(tx: Tx, separator: Any, args: Sequence[Var], kwargs: Mapping[str, Var]) -> VariableTracker:
+    if kwargs or len(args) != 1:
+        return fold(tx, separator.join, *[()] * len(args), **dict.fromkeys(kwargs))
+    parts = [known(tx, item) for item in iteration.unpack(tx, args[0], "can only join an iterable")]
+    if any(part is UNKNOWN for part in parts):
+        return _join_unknown(tx, separator, iteration.unpack(tx, args[0]), parts)
+    return fold(tx, separator.join, parts)
+
+
+def _join_unknown(tx: Tx, separator: Any, found: list[Any], parts: list[Any]) -> VariableTracker:
+    """Something that is not known stands in the way: an error when it is no string, else a break."""
+    for number, (item, part) in enumerate(zip(found, parts, strict=True)):
+        kind = item.realize(tx).python_type(tx)
+        if part is UNKNOWN and not issubclass(kind, type(separator)):
+            expected = "str instance" if isinstance(separator, str) else "a bytes-like object"
+            tx.raise_(TypeError, f"sequence item {number}: expected {expected}, {kind.__name__} found")
+    tx.fail(Reason.UNSUPPORTED_BUILTIN, "joining strings that are not known")
+
+
+@special_method(str, "format")
+def _str_format(tx: Tx, template: str, args: Sequence[Var], kwargs: Mapping[str, Var]) -> VariableTracker:
+    values = known_all(tx, args, kwargs)
+    if values is not None:
+        return fold(tx, template.format, *values[0], **values[1])
+    try:
+        fields = list(formatter_parser(template))
+    except ValueError as error:
+        tx.raise_real(error)
+    parts: list[str] = []
+    number = 0
+    for literal, name, spec, conversion in fields:
+        parts.append(literal)
+        if name is None:
+            continue
+        if spec and "{" in spec:
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, "str.format() with nested fields")
+        if not name or name[0] in ".[":
+            name, number = f"{number}{name}", number + 1
+        value = _converted(tx, _field(tx, name, args, kwargs), conversion)
+        part = known(tx, text.format_(tx, value, constant(tx, spec or "")))
+        if part is UNKNOWN:
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, "str.format() of a value that is not known")
+        parts.append(part)
+    return constant(tx, "".join(parts))
+
+
+def _field(tx: Tx, name: str, args: Sequence[Var], kwargs: Mapping[str, Var]) -> Var:
+    first, rest = formatter_field_name_split(name)
+    if isinstance(first, int):
+        if first >= len(args):
+            tx.raise_(IndexError, f"Replacement index {first} out of range for positional args tuple")
+        value: Var = args[first]
+    elif first in kwargs:
+        value = kwargs[first]
+    else:
+        tx.raise_(KeyError, first)
+    for is_attribute, key in rest:
+        value = attributes.getattr_(tx, value, key) if is_attribute else items.getitem(tx, value, constant(tx, key))
+    return value
+
+
+def _converted(tx: Tx, value: Var, letter: str | None) -> Var:
+    return value if letter is None else _CONVERSIONS[letter](tx, value)
+
+
+_CONVERSIONS = {"s": text.str_, "r": text.repr_, "a": text.ascii_}

@@ -1,0 +1,279 @@
+"""Iterators that take from other iterators: `enumerate`, `zip`, `map`, `filter`, `itertools.repeat` and `count`.
+Mirrors Objects/enumobject.c, Python/bltinmodule.c and Modules/itertoolsmodule.c.
+
+Their own state is small and in the heap; they are made real by calling the real class on what is left.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.builtin_object import constant, make_tuple
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.iterators import IteratorVariable
+from graphlift.variables.slots import calls, operators
+
+
+class EnumerateVariable(IteratorVariable):
+    """``enumerate``; the handle's value is the next number.
+
+    Attributes:
+        inner: the iterator it takes from.
+    """
+
+    __slots__ = ("inner",)
+    models = enumerate
+
+    def __init__(self, inner: VariableTracker, start: VariableTracker) -> None:
+        super().__init__()
+        self.inner: Final = inner
+        self.handle.value = start
+
+    def children(self) -> tuple[Var, ...]:
+        """What it holds."""
+        return (self.inner, self.handle.value)
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        item = self.inner.next_(tx)
+        if item is None:
+            return None
+        number = self.handle.value
+        tx.heap.set_value(self.handle, operators.binary(tx, "+", number, constant(tx, 1)))
+        return make_tuple(tx, [number, item])
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(enumerate, [self.inner, self.handle.value])
+
+
+class ZipVariable(IteratorVariable):
+    """``zip``.
+
+    Attributes:
+        inner: the iterators it takes from.
+        strict: whether they must end together.
+    """
+
+    __slots__ = ("inner", "strict")
+    models = zip
+
+    def __init__(self, inner: Sequence[VariableTracker], strict: bool) -> None:
+        super().__init__()
+        self.inner: Final = tuple(inner)
+        self.strict: Final = strict
+
+    def children(self) -> Sequence[Var]:
+        """What it holds."""
+        return self.inner
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        items = []
+        for position, iterator in enumerate(self.inner):
+            item = iterator.next_(tx)
+            if item is None:
+                if self.strict:
+                    self._check_end(tx, position)
+                return None
+            items.append(item)
+        return make_tuple(tx, items) if self.inner else None
+
+    def _check_end(self, tx: Tx, position: int) -> None:
+        """One iterator ended: with ``strict`` the first may, if all others end now."""
+        if position:
+            tx.raise_(ValueError, _length_text(position, "shorter"))
+        for later in range(1, len(self.inner)):
+            if self.inner[later].next_(tx) is not None:
+                tx.raise_(ValueError, _length_text(later, "longer"))
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        named = {"strict": ConstantVariable(True)} if self.strict else None
+        codegen.call(zip, self.inner, named)
+
+
+def _length_text(position: int, word: str) -> str:
+    others = "argument 1" if position == 1 else f"arguments 1-{position}"
+    return f"zip() argument {position + 1} is {word} than {others}"
+
+
+class MapVariable(IteratorVariable):
+    """``map``.
+
+    Attributes:
+        function: what is called.
+        inner: the iterators it takes from.
+    """
+
+    __slots__ = ("function", "inner")
+    models = map
+
+    def __init__(self, function: VariableTracker, inner: Sequence[VariableTracker]) -> None:
+        super().__init__()
+        self.function: Final = function
+        self.inner: Final = tuple(inner)
+
+    def children(self) -> Sequence[Var]:
+        """What it holds."""
+        return (self.function, *self.inner)
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        items = []
+        for iterator in self.inner:
+            item = iterator.next_(tx)
+            if item is None:
+                return None
+            items.append(item)
+        return cast(VariableTracker, calls.call(tx, self.function, items, {}))
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(map, [self.function, *self.inner])
+
+
+class FilterVariable(IteratorVariable):
+    """``filter`` and `itertools.filterfalse`.
+
+    Attributes:
+        function: what is asked, or the tracker of None.
+        inner: the iterator it takes from.
+        wanted: the truth of what passes.
+    """
+
+    __slots__ = ("function", "inner", "wanted")
+    models = filter
+
+    def __init__(self, function: VariableTracker, inner: VariableTracker, wanted: bool = True) -> None:
+        super().__init__()
+        self.function: Final = function
+        self.inner: Final = inner
+        self.wanted: Final = wanted
+
+    def children(self) -> Sequence[Var]:
+        """What it holds."""
+        return (self.function, self.inner)
+
+    def python_type(self, tx: Tx) -> type:
+        return filter if self.wanted else itertools.filterfalse
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        plain = self.function.is_constant() and self.function.as_constant() in (None, bool)
+        while (item := self.inner.next_(tx)) is not None:
+            test = item if plain else calls.call(tx, self.function, [item], {})
+            if operators.is_true(tx, test) is self.wanted:
+                return item
+        return None
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(filter if self.wanted else itertools.filterfalse, [self.function, self.inner])
+
+
+class CountVariable(IteratorVariable):
+    """`itertools.count`; the handle's value is the next number.
+
+    Attributes:
+        step: what is added each time.
+    """
+
+    __slots__ = ("step",)
+    models = itertools.count
+
+    def __init__(self, start: VariableTracker, step: VariableTracker) -> None:
+        super().__init__()
+        self.step: Final = step
+        self.handle.value = start
+
+    def children(self) -> Sequence[Var]:
+        """What it holds."""
+        return (self.step, self.handle.value)
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        number: VariableTracker = self.handle.value
+        tx.heap.set_value(self.handle, operators.binary(tx, "+", number, self.step))
+        return number
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(itertools.count, [self.handle.value, self.step])
+
+
+class RepeatVariable(IteratorVariable):
+    """`itertools.repeat`; the handle's value is how often it still gives its object, None for ever.
+
+    Attributes:
+        item: what it gives.
+    """
+
+    __slots__ = ("item",)
+    models = itertools.repeat
+
+    def __init__(self, item: VariableTracker, times: int | None) -> None:
+        super().__init__()
+        self.item: Final = item
+        self.handle.value = times
+
+    def children(self) -> Sequence[Var]:
+        """What it holds."""
+        return (self.item,)
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        left = self.handle.value
+        if left is not None:
+            if left <= 0:
+                return None
+            tx.heap.set_value(self.handle, left - 1)
+        return self.item
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        left = self.handle.value
+        codegen.call(itertools.repeat, [self.item] if left is None else [self.item, ConstantVariable(left)])
+
+
+class CycleVariable(IteratorVariable):
+    """`itertools.cycle`; the handle's value is (items seen, place in them or None while the first round runs).
+
+    Attributes:
+        inner: the iterator of the first round.
+    """
+
+    __slots__ = ("inner",)
+    models = itertools.cycle
+
+    def __init__(self, inner: VariableTracker) -> None:
+        super().__init__()
+        self.inner: Final = inner
+        self.handle.value = ((), None)
+
+    def children(self) -> Sequence[Var]:
+        """What it holds."""
+        return (self.inner, *self.handle.value[0])
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        seen, place = self.handle.value
+        if place is None:
+            item = self.inner.next_(tx)
+            if item is not None:
+                tx.heap.set_value(self.handle, ((*seen, item), None))
+                return item
+            place = 0
+        if not seen:
+            return None
+        tx.heap.set_value(self.handle, (seen, (place + 1) % len(seen)))
+        return cast(VariableTracker, seen[place])
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        seen, place = self.handle.value
+        rest = [self.inner] if place is None else []
+        codegen.call(_cycle, [ConstantVariable(len(seen)), ConstantVariable(place), *rest, *seen])
+
+
+def _cycle(count: int, place: int | None, *parts: Any) -> Any:
+    """A cycle that gave `count` items in its first round, or stands at `place` in a later one."""
+    if place is None:
+        made: Any = itertools.cycle(itertools.chain(parts[1:], parts[0]))
+        gone = count
+    else:
+        made = itertools.cycle(parts)
+        gone = count + place
+    for _ in range(gone):
+        next(made)
+    return made

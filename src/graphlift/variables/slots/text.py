@@ -1,0 +1,89 @@
+"""``str``, ``repr`` and ``format`` of values: mirrors `PyObject_Str`, `PyObject_Repr` and `PyObject_Format`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
+from graphlift.variables.base import UNKNOWN, VariableTracker
+from graphlift.variables.folding import SIZE_LIMIT, fold, known
+from graphlift.variables.slots import attributes
+from graphlift.variables.slots.type_lookup import type_lookup
+
+
+def str_(tx: Tx, a: Var) -> VariableTracker:
+    """``str(a)``."""
+    return _text(tx, a, "__str__", str)
+
+
+def repr_(tx: Tx, a: Var) -> VariableTracker:
+    """``repr(a)``."""
+    return _text(tx, a, "__repr__", repr)
+
+
+def _text(tx: Tx, a: Var, name: str, function: Any) -> VariableTracker:
+    value = known(tx, a)
+    if value is not UNKNOWN:
+        return fold(tx, function, value)
+    operand: VariableTracker = a.realize(tx)
+    cls = operand.python_type(tx)
+    attr = type_lookup(tx, cls, name)
+    assert attr is not None
+    made: VariableTracker = attributes.call_attr(tx, attr, operand, cls, []).realize(tx)
+    if not issubclass(made.python_type(tx), str):
+        kind = made.python_type(tx).__name__
+        tx.raise_(TypeError, f"{name} returned non-string (type {kind})")
+    return made
+
+
+def ascii_(tx: Tx, a: Var) -> VariableTracker:
+    """``ascii(a)``."""
+    text = known(tx, repr_(tx, a))
+    if text is UNKNOWN:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "ascii() of a value that is not known")
+    return fold(tx, _escape, text)
+
+
+def _escape(text: str) -> str:
+    return text.encode("ascii", "backslashreplace").decode("ascii")
+
+
+def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
+    """``format(a, spec)``."""
+    value, how = known(tx, a), known(tx, spec)
+    if how is UNKNOWN:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "format() with a format that is not known")
+    if value is not UNKNOWN:
+        if len(how) > 5 and any(run.isdecimal() and int(run) > SIZE_LIMIT for run in _numbers(how)):
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, "format() to a very long text")
+        return fold(tx, format, value, how)
+    operand: VariableTracker = a.realize(tx)
+    attr = attributes.user_special(tx, operand, "__format__")
+    if attr is not None:
+        made = attributes.call_attr(tx, attr, operand, operand.python_type(tx), [spec])
+        result: VariableTracker = made.realize(tx)
+        return result
+    cls = operand.python_type(tx)
+    found = type_lookup(tx, cls, "__format__")
+    if found is None or found.raw is not object.__dict__["__format__"]:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"format() of {operand!r}")
+    if how:
+        tx.raise_(TypeError, f"unsupported format string passed to {cls.__name__}.__format__")
+    return str_(tx, a)
+
+
+def reprs(tx: Tx, items: Iterable[Var]) -> list[str]:
+    """``repr`` of each item; a break when one is not known."""
+    texts = []
+    for item in items:
+        text = known(tx, repr_(tx, item))
+        if text is UNKNOWN:
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"repr() of {item!r}")
+        texts.append(text)
+    return texts
+
+
+def _numbers(spec: str) -> list[str]:
+    return "".join(c if c.isdecimal() else " " for c in spec).split()

@@ -167,20 +167,19 @@ class Conversion:
 
     def _captured_entry(self, translation: Translation) -> _C.Entry:
         graph = translation.graph
-        name = None
-        if graph.operations:
-            events.emit(events.GraphFinished(self.id, self.code, graph))
-            name = f"__compiled_fn_{next(_product_numbers)}_{uuid.uuid4().hex}"
-            with self._phase("backend"):
-                product = compile_graph(graph, self.settings)
+        if not graph.operations:  # nothing that a backend could do better than CPython
+            return self._plain_entry(translation.assumptions)
+        events.emit(events.GraphFinished(self.id, self.code, graph))
+        name = f"__compiled_fn_{next(_product_numbers)}_{uuid.uuid4().hex}"
+        with self._phase("backend"):
+            product = compile_graph(graph, self.settings)
         with self._phase("emit"):
             emitted = entry_code(self.code, translation, name)
             code = emitted.as_function()
         with self._phase("guards"):
             guards = self._guards(translation.assumptions, emitted.bound)
         namespace = self.function.__globals__
-        if name is not None:
-            namespace[name] = product
+        namespace[name] = product
         published = Published(guards, name, namespace)
         if events.listening(events.BytecodeMade):
             events.emit(events.BytecodeMade(self.id, self.code, code))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
+from graphlift import _C
 from graphlift.heap import Handle, Heap
 from graphlift.output_graph import OutputGraph
 from graphlift.protocol import Make, Tx, Var, Where
@@ -29,7 +30,7 @@ class Assumption(NamedTuple):
     """
 
     kind: str
-    source: Source
+    source: Source | None
     payload: tuple[Any, ...]
     where: Where | None
 
@@ -41,7 +42,7 @@ class Assumptions:
         self._known: dict[tuple[Hashable, ...], None] = {}
         self.rows: list[Assumption] = []
 
-    def add(self, kind: str, source: Source, payload: tuple[Any, ...], tx: Tx) -> None:
+    def add(self, kind: str, source: Source | None, payload: tuple[Any, ...], tx: Tx) -> None:
         """Assume `kind` of `source`, unless it was assumed already."""
         key = (kind, source, *map(_exact, payload))
         if key not in self._known:
@@ -70,6 +71,7 @@ class Capture:
 
     Attributes:
         max_depth: how deep calls are followed.
+        torch_state: torch's global state at the beginning.
     """
 
     max_depth = 200
@@ -91,6 +93,7 @@ class Capture:
         self.inline = inline
         self.resume = resume
         self.dynamic_policy = dynamic_policy
+        self.torch_state = _C.torch_state()
         self._at_end: list[Callable[[], None]] = []
 
     def maker(self, tx: Tx) -> Make:

@@ -65,20 +65,22 @@ def _throw(callee: InstructionTranslatorBase, error: Var) -> bool:
     """
     frame = callee.frame
     receiver = _yield_from(frame)
-    if receiver is not None and isinstance(receiver, generators.GeneratorVariable):
+    if isinstance(receiver, generators.GeneratorVariable):
         return _delegate(callee, receiver, error)
     _raise_at(callee, error)
     return True
 
 
-def _delegate(callee: InstructionTranslatorBase, receiver: Any, error: Var) -> bool:
+def _delegate(
+    callee: InstructionTranslatorBase, receiver: generators.GeneratorVariable, error: Var
+) -> bool:
     frame = callee.frame
     try:
-        done, value = generators.throw(callee, receiver, error)
+        yielded, value = receiver.resume(callee, None, error)
     except ObservedException as failed:
         _raise_at(callee, failed.value)
         return True
-    if not done:
+    if yielded:
         callee.result = value
         return False
     # The receiver is finished: go on where its SEND jumps to.

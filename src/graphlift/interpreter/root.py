@@ -15,8 +15,11 @@ from graphlift.interpreter.frame_state import FrameState
 from graphlift.output_graph import CapturedGraph
 from graphlift.side_effects import SideEffects
 from graphlift.sources import FunctionFieldSource, FunctionSource, ParamSource, Source
+from graphlift.variables import registered
 from graphlift.variables.lazy import LazyVariableTracker
 from graphlift.variables.slots.type_lookup import anchor
+
+registered.import_all()
 
 
 class Translation:
@@ -76,6 +79,8 @@ class InstructionTranslator(InstructionTranslatorBase):
         SideEffects(self.heap, body).emit()
         body.emitter.return_value()
         graph = self.graph.finish(list(body.outputs))
+        if graph.operations:
+            self.capture.assumptions.add("torch_state", None, (self.capture.torch_state,), self)
         return Translation(graph, body, self.capture.assumptions.rows)
 
 

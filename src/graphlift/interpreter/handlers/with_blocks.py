@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphlift.interpreter.dispatch import Handler, Translator, family, handler
-from graphlift.variables import exceptions
 from graphlift.variables.slots import attributes
+from graphlift.variables.tracebacks import TracebackVariable
 
 _NOT_A_MANAGER = "'{}' object does not support the context manager protocol"
 
@@ -28,9 +28,8 @@ def BEFORE_WITH(tx: Translator, operand: None) -> None:
 @handler
 def WITH_EXCEPT_START(tx: Translator, operand: None) -> None:
     value = tx.stack[-1]
-    cls = exceptions.class_of(tx, value)
-    trace = exceptions.traceback_of(tx, value)
-    tx.stack.append(tx.call(tx.stack[-4], [cls, value, trace]))
+    cls = attributes.getattr_(tx, value, "__class__")
+    tx.stack.append(tx.call(tx.stack[-4], [cls, value, TracebackVariable()]))
 
 
 @family("BEFORE_ASYNC_WITH")

@@ -24,6 +24,6 @@ def effective_level(logger: Any) -> int:
 
 def is_enabled_for(logger: Any, level: int) -> bool:
     """``Logger.isEnabledFor``, without the logger's own cache."""
-    if logger.disabled or logger.manager.disable >= level:
+    if logger.disabled or logger.manager._disable >= level:
         return False
     return level >= effective_level(logger)

@@ -159,7 +159,7 @@ def treatment_of_file(filename: str) -> FileTreatment:
 
 
 def is_users(filename: str) -> bool:
-    """Whether code of this file is the user's own: neither installed nor part of Python, torch or graphlift."""
+    """Whether code of this file is the user's own: not installed, nor part of Python, torch or graphlift."""
     if filename.startswith("<"):
         return True
     path = os.path.normcase(os.path.realpath(filename))

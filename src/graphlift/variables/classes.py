@@ -19,6 +19,7 @@ from graphlift.variables import namespace
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps_if
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import (
     Binding,
@@ -115,6 +116,9 @@ class ClassVariable(VariableTracker):
         kind = made.python_type(tx)
         init = type_lookup(tx, kind, "__init__")
         assert init is not None
+        if init.raw is object.__dict__["__init__"]:
+            OBJECT_METHODS["__init__"](tx, made, args, kwargs)
+            return
         result = attributes.call_attr(tx, init, made, kind, args, kwargs).realize(tx)
         if result.python_type(tx) is not type(None):
             result.type_error(tx, "__init__() should return None, not '{}'")
@@ -271,8 +275,18 @@ class ClassVariable(VariableTracker):
             if name not in (handle.table or {}):
                 codegen.run(type.__delattr__, [self, ConstantVariable(name)])
 
+    def called_name(self) -> str:
+        """See `slots.calls.callable_name`."""
+        return type_name(self.value)
+
     def __repr__(self) -> str:
         return f"ClassVariable({self.value.__qualname__})"
+
+
+def type_name(cls: type) -> str:
+    """A class's name with its module, as error messages about calls show it."""
+    module = namespace_of(cls).get("__module__", "builtins")
+    return cls.__qualname__ if module == "builtins" else f"{module}.{cls.__qualname__}"
 
 
 _UNKNOWN: Final = object()

@@ -12,18 +12,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from graphlift.heap import Handle
+from graphlift.polyfills import ordered_dicts as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
+from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.classes import constructs
 from graphlift.variables.mappings import VARIABLES, DictVariable, dict_storage
-from graphlift.variables.sequences import ListVariable
-from graphlift.variables.slots.type_lookup import anchor, mro_of, type_lookup
+from graphlift.variables.sequences import ListVariable, TupleVariable, tuple_items
+from graphlift.variables.sets import FrozenSetVariable, SetVariable
+from graphlift.variables.slots.type_lookup import Binding, anchor, mro_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
 #: Builtin parts, most derived first.
-_KINDS: Final = (OrderedDict, defaultdict, dict, list)
+_KINDS: Final = (OrderedDict, defaultdict, dict, list, tuple, set, frozenset)
 
 
 def kind_of(cls: type) -> type | None:
@@ -36,6 +39,25 @@ class ContainerObject(UserDefinedObject):
     """An object whose class derives from a builtin container."""
 
     __slots__ = ()
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        if name in ("__init__", "update") and OrderedDict in mro_of(self.cls):
+            store = type_lookup(tx, self.cls, "__setitem__")
+            if store is not None and store.binding is not Binding.C_METHOD:
+                return self._ordered_update(tx, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+    def _ordered_update(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        """Unlike dict, OrderedDict fills itself through ``self[key] = value``."""
+        positional = tx.make.tuple(args)
+        named = tx.make.dict([(tx.make.constant(key), value) for key, value in kwargs.items()])
+        result = tx.run_host(polyfills.ordered_update, [self, positional, named]).realize(tx)
+        assert isinstance(result, VariableTracker)
+        return result
 
     def may_write(self, descriptor: Any) -> bool:
         return descriptor.__objclass__ not in _KINDS and super().may_write(descriptor)
@@ -68,8 +90,13 @@ def _attach(tx: Tx, made: ContainerObject, kind: type, real: Any) -> None:
             made.storage = dict_storage(tx, real, kind, made.source, made)
         else:
             made.storage = VARIABLES[kind](made.handle, None, made)
-    else:
+    elif kind is list:
         made.storage = ListVariable(made.handle, made.source)
+    elif kind is tuple:
+        made.storage = TupleVariable(tuple_items(tx, real, made.source), tuple)
+    else:
+        made.handle.complete = False
+        made.storage = (SetVariable if kind is set else FrozenSetVariable)(made.handle, made.source)
 
 
 @wraps_if(lambda value: kind_of(type(value)) is not None, order=60)
@@ -83,7 +110,7 @@ def wrap_container(tx: Tx, value: Any, source: Source | None) -> ContainerObject
     handle = tx.heap.handle_of(value, source)
     made = ContainerObject(type(value), handle, source)
     _attach(tx, made, kind, value)
-    handle.tracker = made
+    handle.tracker = made.storage  # the contents are written back as those of any container
     return made
 
 

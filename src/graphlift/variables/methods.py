@@ -87,6 +87,11 @@ class BoundMethodVariable(VariableTracker):
     def hash_key(self, tx: Tx) -> Hashable:
         return self.refuse(tx, "hash()")
 
+    def called_name(self) -> str:
+        """See `slots.calls.callable_name`."""
+        name = getattr(self.function, "called_name", None)
+        return "method" if name is None else str(name())
+
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(MethodType, [self.function, self.instance])
 
@@ -154,6 +159,10 @@ class BuiltinMethodVariable(VariableTracker):
 
     def hash_key(self, tx: Tx) -> Hashable:
         return self.refuse(tx, "hash()")
+
+    def called_name(self) -> str:
+        """See `slots.calls.callable_name`."""
+        return self.name
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen(self.instance)

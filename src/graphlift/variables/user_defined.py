@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from types import MemberDescriptorType
 from typing import Any, Final
 
+from graphlift.errors import ObservedException
 from graphlift.heap import Handle
 from graphlift.polyfills import attributes as polyfills
 from graphlift.protocol import Codegen, Tx, Var
@@ -289,15 +290,14 @@ class UserDefinedObject(VariableTracker):
             return self.type_error(tx, f"'{{}}' object does not support {name}")
         return attributes.call_attr(tx, attr, self, self.cls, args)
 
-    def _answer(self, result: Any) -> Any:
+    def _answer(self, tx: Tx, result: Any) -> Any:
         """What an operator method returned, its ``NotImplemented`` as `NOT_IMPLEMENTED`."""
-        if (
-            isinstance(result, VariableTracker)
-            and result.is_constant()
-            and result.as_constant() is NotImplemented
-        ):
+        if isinstance(result, NotImplementedType):
+            return result
+        answer: VariableTracker = result.realize(tx)
+        if answer.is_constant() and answer.as_constant() is NotImplemented:
             return NOT_IMPLEMENTED
-        return result
+        return answer
 
     def truth(self, tx: Tx) -> VariableTracker | bool:
         result = self.special(tx, "__bool__")
@@ -376,7 +376,12 @@ class UserDefinedObject(VariableTracker):
         return super().iter_(tx)
 
     def next_(self, tx: Tx) -> VariableTracker | None:
-        result = self.special(tx, "__next__")
+        try:
+            result = self.special(tx, "__next__")
+        except ObservedException as error:
+            if is_bare_stop(tx, error.value):
+                return None
+            raise
         if isinstance(result, NotImplementedType):
             return super().next_(tx) if self.storage is None else self.storage.next_(tx)
         return result.realize(tx)  # type: ignore[no-any-return]
@@ -407,7 +412,7 @@ class UserDefinedObject(VariableTracker):
         attr = type_lookup(tx, self.cls, name)
         if attr is not None and attr.binding is Binding.C_METHOD and attr.owner is object:
             if op == "!=" and type_lookup(tx, self.cls, "__eq__").raw is not _OBJECT_EQ:  # type: ignore[union-attr]
-                return self._answer(OBJECT_METHODS["__ne__"](tx, self, [other], {}))  # type: ignore[no-any-return]
+                return self._answer(tx, OBJECT_METHODS["__ne__"](tx, self, [other], {}))  # type: ignore[no-any-return]
             return NOT_IMPLEMENTED
         return self._operate(tx, name, "compare", op, other)
 
@@ -423,7 +428,7 @@ class UserDefinedObject(VariableTracker):
             if isinstance(other, UserDefinedObject) and other.storage is not None:
                 other = other.storage
             return getattr(self.storage, slot)(tx, op, other)  # type: ignore[no-any-return]
-        return self._answer(attributes.call_attr(tx, attr, self, self.cls, [other]))  # type: ignore[no-any-return]
+        return self._answer(tx, attributes.call_attr(tx, attr, self, self.cls, [other]))  # type: ignore[no-any-return]
 
     # --- becoming real ---------------------------------------------------------------------------
 
@@ -444,6 +449,14 @@ class UserDefinedObject(VariableTracker):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.cls.__qualname__})"
+
+
+def is_bare_stop(tx: Tx, error: Any) -> bool:
+    """Whether an exception is a StopIteration that carries no value."""
+    if StopIteration not in mro_of(error.python_type(tx)):
+        return False
+    value = error.getattr_(tx, "value").realize(tx)
+    return value.is_constant() and value.as_constant() is None
 
 
 def c_new(cls: type) -> Any:

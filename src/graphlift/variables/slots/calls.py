@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphlift.errors import ObservedException
-from graphlift.variables.slots import attributes
-
 
 def call(tx: Any, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """``fn(*args, **kwargs)``."""
@@ -20,15 +17,7 @@ def call_method(tx: Any, a: Any, name: str, args: Sequence[Any], kwargs: Mapping
 
 
 def callable_name(tx: Any, fn: Any) -> str:
-    """A callable's name as error messages give it (``_PyObject_FunctionStr``)."""
-    try:
-        qualname = attributes.getattr_(tx, fn, "__qualname__").realize(tx)
-        module = attributes.getattr_(tx, fn, "__module__").realize(tx)
-    except ObservedException:
-        return f"{fn.realize(tx).python_type(tx).__name__} object"
-    if not qualname.is_constant():
-        return f"{fn.realize(tx).python_type(tx).__name__} object"
-    name = str(qualname.as_constant())
-    if module.is_constant() and module.as_constant() not in (None, "builtins"):
-        name = f"{module.as_constant()}.{name}"
-    return f"{name}()"
+    """A callable's name as error messages give it (``_PyObject_FunctionStr``); nothing is guarded for it."""
+    called = fn.realize(tx)
+    name = getattr(called, "called_name", None)
+    return f"{called.python_type(tx).__name__} object" if name is None else f"{name()}()"

@@ -1,0 +1,304 @@
+"""The module `itertools`: combinatorics at once, endless iterators as trackers of their own, the rest inlined."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from graphlift.polyfills import itertools_ as polyfills
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.builtin_object import constant, make_list, make_tuple
+from graphlift.variables.builtins.registry import builtin
+from graphlift.variables.classes import CLASS_METHODS, constructs
+from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.folding import fold
+from graphlift.variables.iterators import IteratorVariable
+from graphlift.variables.lazy_iterators import CountVariable, CycleVariable, FilterVariable, RepeatVariable
+from graphlift.variables.slots import iteration, operators
+from graphlift.variables.slots.numbers import index_
+
+#: Items that combinatorial iterators may have.
+_LIMIT: Final = 100_000
+
+
+class InlinedIteratorVariable(IteratorVariable):
+    """An iterator whose steps are those of a generator that is interpreted.
+
+    The handle's value tells whether it was started. Made real it is the real class called on its arguments, which
+    is right as long as nothing was taken from it.
+
+    Attributes:
+        kind: the class of the real iterator.
+        generator: the suspended generator.
+        arguments, keywords: what the real class is called with.
+    """
+
+    __slots__ = ("arguments", "generator", "keywords", "kind")
+
+    def __init__(
+        self, kind: Any, generator: VariableTracker, arguments: Sequence[Var], keywords: Mapping[str, Var]
+    ) -> None:
+        super().__init__()
+        self.kind: Final = kind
+        self.generator: Final = generator
+        self.arguments: Final = tuple(arguments)
+        self.keywords: Final = dict(keywords)
+        self.handle.value = False
+
+    def python_type(self, tx: Tx) -> type:
+        return self.kind if isinstance(self.kind, type) else itertools.chain
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        if not self.handle.value:
+            tx.heap.set_value(self.handle, True)
+        return self.generator.next_(tx)
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        if self.handle.value:
+            codegen(self.generator)
+        else:
+            codegen.call(self.kind, self.arguments, self.keywords)
+
+
+def _inlined(
+    tx: Tx, kind: Any, polyfill: Any, values: Sequence[Var], arguments: Sequence[Var], keywords: Mapping[str, Var]
+) -> Any:
+    generator: VariableTracker = tx.run_host(polyfill, values).realize(tx)
+    return InlinedIteratorVariable(kind, generator, arguments, keywords)
+
+
+class Arguments:
+    """The arguments of one call, taken by position or name as the real class takes them.
+
+    Arguments:
+        names: names of the parameters, in order; those with a default are optional.
+        least: how many must be there.
+    """
+
+    def __init__(
+        self, tx: Tx, cls: Any, names: Sequence[str], least: int, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        given = dict(zip(names, args, strict=False))
+        if len(args) > len(names) or set(kwargs) - set(names) or set(given) & set(kwargs):
+            fold(tx, cls, *[()] * len(args), **dict.fromkeys(kwargs))
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"arguments of {cls.__name__}()")
+        given.update(kwargs)
+        if any(name not in given for name in names[:least]):
+            fold(tx, cls, *[()] * len(args), **dict.fromkeys(kwargs))
+        self._given: Final = given
+
+    def __getitem__(self, name: str) -> Any:
+        return self._given[name]
+
+    def get(self, tx: Tx, name: str, default: object = None) -> Any:
+        """The argument, or the tracker of a default."""
+        return self._given[name] if name in self._given else constant(tx, default)
+
+
+def _pools(tx: Tx, args: Sequence[Any]) -> list[list[VariableTracker]]:
+    return [iteration.unpack(tx, arg) for arg in args]
+
+
+def _rows(tx: Tx, rows: Iterator[Sequence[Any]]) -> Any:
+    """An iterator over tuples of trackers that are all made now."""
+    made = []
+    for row in rows:
+        made.append(make_tuple(tx, row))
+        if len(made) > _LIMIT:
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"more than {_LIMIT} combinations")
+    return tx.make.iterator(made)
+
+
+# --- combinatorics --------------------------------------------------------------------------------------------
+
+
+@constructs(itertools.product, whole=True)
+def _product(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if set(kwargs) - {"repeat"}:
+        return fold(tx, itertools.product, **dict.fromkeys(kwargs))
+    repeat = index_(tx, kwargs["repeat"]) if kwargs else 1
+    if repeat < 0:
+        tx.raise_(ValueError, "repeat argument cannot be negative")
+    return _rows(tx, itertools.product(*_pools(tx, args), repeat=repeat))
+
+
+def _combinatoric(cls: Any, names: tuple[str, ...], least: int) -> None:
+    @constructs(cls, whole=True)
+    def construct(tx: Tx, cls_var: Any, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        given = Arguments(tx, cls, names, least, args, kwargs)
+        pool = iteration.unpack(tx, given["iterable"])
+        length = given.get(tx, "r").realize(tx)
+        count = len(pool) if length.is_constant() and length.as_constant() is None and least == 1 else index_(tx, length)
+        if count < 0:
+            tx.raise_(ValueError, "r must be non-negative")
+        return _rows(tx, cls(pool, count))
+
+
+_combinatoric(itertools.combinations, ("iterable", "r"), 2)
+_combinatoric(itertools.combinations_with_replacement, ("iterable", "r"), 2)
+_combinatoric(itertools.permutations, ("iterable", "r"), 1)
+
+
+# --- endless ones ---------------------------------------------------------------------------------------------
+
+
+@constructs(itertools.count, whole=True)
+def _count(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    given = Arguments(tx, cls, ("start", "step"), 0, args, kwargs)
+    start, step = given.get(tx, "start", 0).realize(tx), given.get(tx, "step", 1).realize(tx)
+    for number in (start, step):
+        if number.is_constant() and not isinstance(number.as_constant(), int | float | complex):
+            tx.raise_(TypeError, "a number is required")
+    return CountVariable(start, step)
+
+
+@constructs(itertools.repeat, whole=True)
+def _repeat(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    given = Arguments(tx, cls, ("object", "times"), 1, args, kwargs)
+    times = given.get(tx, "times")
+    limited = len(args) > 1 or "times" in kwargs
+    return RepeatVariable(given["object"], max(index_(tx, times), 0) if limited else None)
+
+
+@constructs(itertools.cycle, whole=True)
+def _cycle(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if kwargs or len(args) != 1:
+        return fold(tx, itertools.cycle, *[()] * len(args), **dict.fromkeys(kwargs))
+    return CycleVariable(iteration.iter_(tx, args[0]))
+
+
+# --- inlined ones ---------------------------------------------------------------------------------------------
+
+
+@constructs(itertools.chain, whole=True)
+def _chain(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if kwargs:
+        return fold(tx, itertools.chain, **dict.fromkeys(kwargs))
+    return _inlined(tx, itertools.chain, polyfills.chain, [make_tuple(tx, args)], args, {})
+
+
+def _chain_from_iterable(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if kwargs or len(args) != 1:
+        return fold(tx, itertools.chain.from_iterable, *[()] * len(args), **dict.fromkeys(kwargs))
+    source = iteration.iter_(tx, args[0])
+    return _inlined(tx, itertools.chain.from_iterable, polyfills.chain, [source], [source], {})
+
+
+CLASS_METHODS[itertools.chain, "from_iterable"] = _chain_from_iterable
+
+
+def _slice_number(tx: Tx, value: Any, default: int | None, text: str) -> int | None:
+    tracker = value.realize(tx)
+    if tracker.is_constant() and tracker.as_constant() is None:
+        return default
+    if not tracker.is_constant() or not isinstance(tracker.as_constant(), int) or tracker.as_constant() < 0:
+        tx.raise_(ValueError, text)
+    return int(tracker.as_constant())
+
+
+@constructs(itertools.islice, whole=True)
+def _islice(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if kwargs or not 2 <= len(args) <= 4:
+        return fold(tx, itertools.islice, *[()] * len(args), **dict.fromkeys(kwargs))
+    text = "Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+    start, step = 0, 1
+    if len(args) == 2:
+        stop = _slice_number(
+            tx, args[1], None, "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+        )
+    else:
+        start = _slice_number(tx, args[1], 0, text) or 0
+        stop = _slice_number(tx, args[2], None, text)
+        if len(args) == 4:
+            word = "Step for islice() must be a positive integer or None."
+            given = _slice_number(tx, args[3], 1, word)
+            if not given:
+                tx.raise_(ValueError, word)
+            step = given
+    inner = iteration.iter_(tx, args[0])
+    values = [inner, *(constant(tx, number) for number in (start, stop, step))]
+    return _inlined(tx, itertools.islice, polyfills.islice, values, values, {})
+
+
+def _simple(cls: Any, polyfill: Any, names: tuple[str, ...], iterated: Sequence[str]) -> None:
+    """A class that is called with its arguments in order, some of which it iterates over."""
+
+    @constructs(cls, whole=True)
+    def construct(tx: Tx, cls_var: Any, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        given = Arguments(tx, cls, names, len(names), args, kwargs)
+        values = [iteration.iter_(tx, given[name]) if name in iterated else given[name] for name in names]
+        return _inlined(tx, cls, polyfill, values, values, {})
+
+
+_simple(itertools.takewhile, polyfills.takewhile, ("predicate", "iterable"), ("iterable",))
+_simple(itertools.dropwhile, polyfills.dropwhile, ("predicate", "iterable"), ("iterable",))
+_simple(itertools.starmap, polyfills.starmap, ("function", "iterable"), ("iterable",))
+_simple(itertools.compress, polyfills.compress, ("data", "selectors"), ("data", "selectors"))
+_simple(itertools.pairwise, polyfills.pairwise, ("iterable",), ("iterable",))
+
+
+@constructs(itertools.filterfalse, whole=True)
+def _filterfalse(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if kwargs or len(args) != 2:
+        return fold(tx, itertools.filterfalse, *[()] * len(args), **dict.fromkeys(kwargs))
+    return FilterVariable(args[0].realize(tx), iteration.iter_(tx, args[1]), wanted=False)
+
+
+@constructs(itertools.accumulate, whole=True)
+def _accumulate(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if len(args) > 2:
+        return fold(tx, itertools.accumulate, *[()] * len(args), **dict.fromkeys(kwargs))
+    given = Arguments(tx, cls, ("iterable", "func", "initial"), 1, args, kwargs)
+    function, initial = given.get(tx, "func"), given.get(tx, "initial")
+    inner = iteration.iter_(tx, given["iterable"])
+    return _inlined(
+        tx, cls, polyfills.accumulate, [inner, function, initial], [inner, function], {"initial": initial}
+    )
+
+
+@constructs(itertools.zip_longest, whole=True)
+def _zip_longest(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if set(kwargs) - {"fillvalue"}:
+        return fold(tx, itertools.zip_longest, **dict.fromkeys(kwargs))
+    inner = [iteration.iter_(tx, arg) for arg in args]
+    fill = kwargs.get("fillvalue", constant(tx, None))
+    return _inlined(tx, cls, polyfills.zip_longest, [make_list(tx, inner), fill], inner, {"fillvalue": fill})
+
+
+@constructs(itertools.groupby, whole=True)
+def _groupby(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    given = Arguments(tx, cls, ("iterable", "key"), 1, args, kwargs)
+    values = [iteration.iter_(tx, given["iterable"]), given.get(tx, "key")]
+    return _inlined(tx, cls, polyfills.groupby, values, values, {})
+
+
+@builtin(itertools.tee)
+def _tee(tx: Tx, iterable: Var, n: Var | None = None) -> Any:
+    count = 2 if n is None else index_(tx, n)
+    if count < 0:
+        tx.raise_(ValueError, "n must be >= 0")
+    inner = iteration.iter_(tx, iterable)
+    link = make_list(tx, [])
+    return make_tuple(tx, [tx.run_host(polyfills.tee, [inner, link]) for _ in range(count)])
+
+
+def _batched(cls: Any) -> None:
+    @constructs(cls, whole=True)
+    def construct(tx: Tx, cls_var: Any, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        given = Arguments(tx, cls, ("iterable", "n", "strict"), 2, args, kwargs)
+        count = index_(tx, given["n"])
+        if count < 1:
+            tx.raise_(ValueError, "n must be at least one")
+        strict = operators.is_true(tx, given.get(tx, "strict", False))
+        inner = iteration.iter_(tx, given["iterable"])
+        values = [inner, constant(tx, count), constant(tx, strict)]
+        named: dict[str, Var] = {"strict": ConstantVariable(True)} if strict else {}
+        return _inlined(tx, cls, polyfills.batched, values, values[:2], named)
+
+
+_BATCHED: Callable[..., Any] | None = getattr(itertools, "batched", None)
+if _BATCHED is not None:
+    _batched(_BATCHED)

@@ -6,9 +6,7 @@ plainly, and the error is logged once, unless the settings ask for it.
 
 from __future__ import annotations
 
-import gc
 import itertools
-import sys
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -24,10 +22,10 @@ from graphlift.guards.explain import failed_guard
 from graphlift.guards.guard import Guard
 from graphlift.interpreter.capture import Assumption
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
+from graphlift.quiet import capturing, collector_back, collector_paused
 from graphlift.sources import Source
 
 _product_numbers = itertools.count()
-_gc_holds = itertools.count()
 
 
 class Published:
@@ -48,24 +46,6 @@ class Published:
     def __del__(self) -> None:
         if self._name is not None:
             self._namespace.pop(self._name, None)
-
-
-@contextmanager
-def _quiet_machine() -> Iterator[None]:
-    """No garbage collection, no nested capture and a deep enough stack while a capture runs."""
-    collecting = config.pause_gc and gc.isenabled()
-    limit = sys.getrecursionlimit()
-    _C.enter_capture()
-    if collecting:
-        gc.disable()
-    sys.setrecursionlimit(max(limit, 20_000))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
-        if collecting:
-            gc.enable()
-        _C.leave_capture()
 
 
 def recompile_reasons(cache: _C.Cache, function: FunctionType, params: tuple[Any, ...]) -> list[str]:
@@ -139,12 +119,12 @@ class Conversion:
             events.emit(events.CaptureFinished(self.id, self.code, outcome, self.seconds))
 
     def _entry(self) -> _C.Entry | None:
-        capture = new_capture(self.settings, self.policy)
-        with _quiet_machine():
+        with collector_paused():
+            capture = new_capture(self.settings, self.policy)
             try:
-                with self._phase("translate"):
-                    translator = InstructionTranslator(capture, self.function, self.params)
-                    translation = translator.translate()
+                with capturing(), self._phase("translate"):
+                    translation = InstructionTranslator(capture, self.function, self.params).translate()
+                return self._captured_entry(translation)
             except ObservedException:
                 return self._plain_entry(capture.assumptions.rows)
             except SkipFrame:
@@ -156,7 +136,6 @@ class Conversion:
                 return self._plain_entry(capture.assumptions.rows)
             finally:
                 capture.close()
-        return self._captured_entry(translation)
 
     def _announce(self, cut: Unsupported) -> None:
         events.emit(events.GraphBroken(self.id, cut.reason, cut.context, cut.stack, cut.message))
@@ -171,7 +150,7 @@ class Conversion:
             return self._plain_entry(translation.assumptions)
         events.emit(events.GraphFinished(self.id, self.code, graph))
         name = f"__compiled_fn_{next(_product_numbers)}_{uuid.uuid4().hex}"
-        with self._phase("backend"):
+        with self._phase("backend"), collector_back():
             product = compile_graph(graph, self.settings)
         with self._phase("emit"):
             emitted = entry_code(self.code, translation, name)

@@ -8,7 +8,7 @@ trackers beyond holding them, and nothing of guards or code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
 Table = dict[Hashable, tuple[Any, Any]]
@@ -86,6 +86,10 @@ class Heap:
         if handle is None:
             handle = self._handles[id(real)] = Handle(real, source)
         return handle
+
+    def existing(self) -> Iterable[Handle]:
+        """The handles of all existing objects that the capture has met."""
+        return self._handles.values()
 
     def known(self, real: Any) -> Handle | None:
         """The handle of an existing object if the capture has met it."""
@@ -171,6 +175,16 @@ class Heap:
         while len(log) > mark:
             action, args = log.pop()
             action(*args)
+
+
+    def clear(self) -> None:
+        """Forget everything: the capture is over. Trackers and handles hold each other in circles."""
+        self._log.clear()
+        for handle in self._handles.values():
+            handle.items = handle.table = handle.value = handle.namespace = handle.slots = handle.tracker = None
+            handle.first_items = handle.first_table = None
+        self._handles.clear()
+        self.written.clear()
 
 
 def _unsplice(handle: Handle, start: int, stop: int, old: list[Any]) -> None:

@@ -65,9 +65,10 @@ class Twin:
             self._through_hooks = self.compile(_driver(), self.settings)
         return self._through_hooks
 
-    def compiled(self) -> list[Any]:
-        """The compiled functions that were made so far."""
-        return [made for made in (self._forward, self._through_hooks) if made is not None]
+    def report(self) -> list[Any]:
+        """One record a capture, oldest first."""
+        compiled = [made for made in (self._forward, self._through_hooks) if made is not None]
+        return sorted((record for made in compiled for record in made.report()), key=lambda r: r.capture_id)
 
 
 def _is_wrapped(module: torch.nn.Module) -> bool:
@@ -114,6 +115,7 @@ def _make_twin_class(cls: type[torch.nn.Module]) -> type[torch.nn.Module]:
         "__class__": property(_get_class, _change_class),
         "__reduce_ex__": _reduce_ex,
         "__deepcopy__": _deepcopy,
+        "report": lambda self: self._graphlift_twin.report(),
         "_orig_mod": property(lambda self: self._graphlift_twin.original),
     }
     made: type[torch.nn.Module] = type(cls)(cls.__name__, (cls,), body)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 import torch
 
 from graphlift import _C
-from graphlift.compiled.context import Context, new_context
+from graphlift.compiled.context import Context, new_context, records_of
 from graphlift.compiled.module import compile_module, original_of
 from graphlift.compiled.settings import Settings, settings_for
 
@@ -116,6 +116,7 @@ def compile_function(function: types.FunctionType, settings: Settings) -> Any:
         return function
     context = new_context(settings)
     compiled = _C.CompiledFunction(function, settings, context.capture_call, context)
+    compiled.report = functools.partial(records_of, context)  # type: ignore[attr-defined]
     weakref.finalize(compiled, Context.retire, context).atexit = False
     return compiled
 

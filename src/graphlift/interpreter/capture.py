@@ -105,9 +105,12 @@ class Capture:
         self._at_end.append(action)
 
     def close(self) -> None:
-        """Run what was put off to the end."""
+        """Run what was put off to the end, and take apart what holds itself in circles."""
         while self._at_end:
             self._at_end.pop()()
+        self.heap.clear()
+        self.objects.clear()
+        self.reads.clear()
         self.graph.restore_state()
 
     def module_source(self, module_globals: dict[str, object]) -> Source | None:

@@ -9,6 +9,7 @@ from graphlift.bytecode.decode import decode
 from graphlift.codegen.entry_code import EntryCode, parameters
 from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.interpreter import inline
+from graphlift.interpreter.aliases import assume_distinct, assume_storages
 from graphlift.interpreter.base import InstructionTranslatorBase
 from graphlift.interpreter.capture import Assumption, Capture
 from graphlift.interpreter.frame_state import FrameState
@@ -80,6 +81,8 @@ class InstructionTranslator(InstructionTranslatorBase):
         body.emitter.return_value()
         graph = self.graph.finish(list(body.outputs))
         if graph.operations:
+            assume_distinct(self.heap, self.capture.assumptions, self)
+            assume_storages(graph, self.capture.assumptions, self)
             self.capture.assumptions.add("torch_state", None, (self.capture.torch_state,), self)
         return Translation(graph, body, self.capture.assumptions.rows)
 

@@ -7,6 +7,7 @@ and of packages not named here may always be captured and is always looked into.
 
 from __future__ import annotations
 
+import functools
 import os
 import site
 import sys
@@ -166,6 +167,7 @@ def is_users(filename: str) -> bool:
     return not path.startswith((*_OWN, _TORCH, _STDLIB, *_SITE))
 
 
+@functools.cache
 def in_torch(filename: str) -> str | None:
     """The path below torch's own folder, with ``/``, or None for other files."""
     path = os.path.normcase(os.path.realpath(filename))

@@ -1,0 +1,59 @@
+"""Which of the program's objects a capture took to be different ones, as guards.
+
+Two places that held *one* object were guarded when the second was met (`variables/builder.py`). That two
+places held *different* objects matters only where something was written: a write through one name is then
+taken to leave the other alone. Tensors matter by their memory, other objects by their identity.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from graphlift.graph_value import GraphValue
+from graphlift.guards.holding import NotGuardableError
+from graphlift.guards.kinds.aliases import storage_pattern
+from graphlift.heap import Handle, Heap
+from graphlift.interpreter.capture import Assumptions
+from graphlift.output_graph import CapturedGraph
+from graphlift.protocol import Tx
+from graphlift.reasons import Reason
+from graphlift.sources import Source
+
+
+def assume_distinct(heap: Heap, assumptions: Assumptions, tx: Tx) -> None:
+    """Guard that objects of the kinds that were written to are as distinct as they were.
+
+    Objects of different classes cannot become one, for their classes are guarded.
+    """
+    written = {type(handle.real) for handle in heap.written if handle.source is not None}
+    groups: defaultdict[type, list[Handle]] = defaultdict(list)
+    for handle in heap.existing():
+        if handle.source is not None and type(handle.real) in written and _was_used(handle):
+            groups[type(handle.real)].append(handle)
+    for handles in groups.values():
+        first, *others = (handle.source for handle in handles)
+        if others:
+            assumptions.add("distinct", first, tuple(others), tx)
+
+
+def _was_used(handle: Handle) -> bool:
+    """Whether the capture looked into the object or wrote to it."""
+    return bool(handle.dirty or handle.table or handle.items or handle.absent or handle.complete)
+
+
+def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> None:
+    """Guard how the graph's input tensors share memory, if the graph writes to one of them.
+
+    Breaks the graph for tensors whose memory cannot be compared.
+    """
+    if not graph.writes_inputs:
+        return
+    inputs = [value for value in graph.inputs if type(value) is GraphValue and value.real is not None]
+    if len(inputs) < 2:
+        return
+    places: list[Source] = [value.source for value in inputs]
+    try:
+        pattern = storage_pattern([value.real for value in inputs if value.real is not None])
+    except NotGuardableError as error:
+        tx.fail(Reason.UNSUPPORTED_OPERATION, f"a write to a tensor: {error}")
+    assumptions.add("overlap", None, (pattern, *places), tx)

@@ -1,0 +1,79 @@
+"""Keeping the machine quiet while a capture runs: no garbage collection, no nested captures, deep stacks.
+
+One full collection costs more than a capture, and what a capture makes is freed by hand at its end. The
+collector is the process's, so pauses of several threads are counted; the user's own wish (`gc.disable`)
+is left alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from graphlift import _C, config
+
+#: Host frames per frame of the user's that is followed, and room for the deepest algorithm on top.
+_HOST_DEPTH = 20_000
+
+_lock = threading.Lock()
+_pauses = 0
+_was_enabled = False
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """No garbage collection inside, whichever thread allocates."""
+    if not config.pause_gc:
+        yield
+        return
+    _pause()
+    try:
+        yield
+    finally:
+        _resume()
+
+
+@contextmanager
+def collector_back() -> Iterator[None]:
+    """Inside a pause: collection as usual while code of somebody else's runs."""
+    if not config.pause_gc:
+        yield
+        return
+    _resume()
+    try:
+        yield
+    finally:
+        _pause()
+
+
+def _pause() -> None:
+    global _pauses, _was_enabled
+    with _lock:
+        if not _pauses:
+            _was_enabled = gc.isenabled()
+            gc.disable()
+        _pauses += 1
+
+
+def _resume() -> None:
+    global _pauses
+    with _lock:
+        _pauses -= 1
+        if not _pauses and _was_enabled:
+            gc.enable()
+
+
+@contextmanager
+def capturing() -> Iterator[None]:
+    """Compiled calls made on this thread run plainly, and the host's stack is deep enough for the user's."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _HOST_DEPTH))
+    _C.enter_capture()
+    try:
+        yield
+    finally:
+        _C.leave_capture()
+        sys.setrecursionlimit(limit)

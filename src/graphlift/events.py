@@ -71,7 +71,7 @@ class Step(Event):
     Attributes:
         opname: the instruction's own name, also when it is a fused one.
         argument: its argument as `dis` users know it.
-        stack: the value stack before the step; live, so read it at once.
+        stack: the value stack before the step, as trackers or their texts; read it at once.
     """
 
     opname: str

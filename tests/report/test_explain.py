@@ -22,7 +22,7 @@ def branching(x: torch.Tensor) -> torch.Tensor:
 def test_one_whole_graph() -> None:
     found = graphlift.explain(whole)(torch.rand(8), torch.rand(8))
     assert (found.graph_count, found.graph_break_count, found.op_count) == (1, 0, 2)
-    assert [node.name for node in found.graphs[0].graph.nodes] == ["l_x_", "l_y_", "z", "add", "output"]
+    assert [node.name for node in found.graphs[0].graph.nodes] == ["L_x_", "L_y_", "z", "add", "output"]
     assert sum(found.op_totals.values()) == 2
     assert found.guards
     assert found.total_seconds > 0

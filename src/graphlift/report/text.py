@@ -16,7 +16,7 @@ def place(code: CodeType, line: int | None = None) -> str:
 
 def of_step(event: events.Step) -> str:
     """``TRACE LOAD_FAST x []``: the instruction, its argument, the stack before it."""
-    return f"TRACE {event.opname} {event.argument} {list(event.stack)}"
+    return f"TRACE {event.opname} {event.argument} [{', '.join(map(str, event.stack))}]"
 
 
 def of_break(event: events.GraphBroken) -> str:

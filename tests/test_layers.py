@@ -21,7 +21,7 @@ CSRC = ROOT / "csrc"
 #: Layers from the lowest to the highest; inside a layer, each entry may import those before it.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("reasons", "errors", "config", "events", "records"),
-    ("_C", "eval_frame", "bytecode", "interop", "polyfills", "rules", "backends"),
+    ("_C", "quiet", "eval_frame", "bytecode", "interop", "polyfills", "rules", "backends"),
     ("metadata", "graph_value", "sources", "heap", "protocol", "dynamic"),
     ("guards",),
     ("codegen",),

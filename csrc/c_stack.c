@@ -38,7 +38,7 @@ find_stack(char **low)
     }
     int failed = pthread_attr_getstack(&attributes, &address, &size);
     pthread_attr_destroy(&attributes);
-    *low = address;
+    *low = failed ? NULL : address;
     return failed ? 0 : size;
 #else
     *low = NULL;
@@ -47,13 +47,13 @@ find_stack(char **low)
 }
 
 void
-gl_stack_find_floor(GlThread *thread)
+gl_stack_find(GlThread *thread)
 {
     char *low = NULL;
     size_t size = find_stack(&low);
-    size_t reserve = size / 4 < RESERVE ? size / 4 : RESERVE;
-    /* Where nothing is known every address is above the floor. */
-    thread->stack_floor = size == 0 ? (char *)1 : low + reserve;
+    thread->stack_low = (uintptr_t)low;
+    /* Where nothing is known, one byte that nobody's stack is at. */
+    thread->stack_reserve = size == 0 ? 1 : size / 4 < RESERVE ? size / 4 : RESERVE;
 }
 
 int

@@ -416,7 +416,8 @@ gl_cache_init(PyObject *module)
         extra_index = GL_CODE_EXTRA_REQUEST(release_record);
     }
     if (extra_index < 0) {
-        PyErr_SetString(PyExc_ImportError, "graphlift._C: CPython has no slot left for data on code objects.");
+        PyErr_SetString(PyExc_ImportError,
+                        "graphlift._C: CPython has no slot left for data on code objects.");
         return -1;
     }
     if (PyModule_AddType(module, &GlCache_Type) < 0) {

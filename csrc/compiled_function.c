@@ -233,16 +233,28 @@ bind_and_run(GlCompiled *self, GlThread *thread, PyThreadState *tstate, PyObject
 }
 
 static PyObject *
+run_plainly(GlCompiled *self, PyThreadState *tstate, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    GL_C_RECURSION_CREDIT(tstate, GL_EVALUATOR_C_UNITS);
+    PyObject *result = PyObject_Vectorcall(self->function, args, nargsf, kwnames);
+    GL_C_RECURSION_CREDIT(tstate, -GL_EVALUATOR_C_UNITS);
+    return result;
+}
+
+static PyObject *
 compiled_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     GlCompiled *self = (GlCompiled *)callable;
     GlThread *thread = &gl_thread;
     PyThreadState *tstate = gl_tstate();
+    if (GL_UNLIKELY(gl_stack_check(thread) < 0)) {
+        return NULL;
+    }
     if (GL_UNLIKELY(gl_runs_plainly(thread) || tstate->c_tracefunc != NULL)) {
-        return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
+        return run_plainly(self, tstate, args, nargsf, kwnames);
     }
     GlCache *cache = present_cache(self);
-    if (GL_UNLIKELY(cache == NULL || gl_stack_check(thread) < 0)) {
+    if (GL_UNLIKELY(cache == NULL)) {
         return NULL;
     }
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
@@ -296,7 +308,8 @@ static PyObject *
 call_cleared(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(args), size_t Py_UNUSED(nargsf),
              PyObject *Py_UNUSED(kwnames))
 {
-    PyErr_SetString(PyExc_ReferenceError, "the compiled function has been taken apart by the garbage collector");
+    PyErr_SetString(PyExc_ReferenceError,
+                    "the compiled function has been taken apart by the garbage collector");
     return NULL;
 }
 

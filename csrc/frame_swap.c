@@ -42,7 +42,7 @@ const char *
 gl_swap_objection(PyCodeObject *old, PyCodeObject *new)
 {
     if ((old->co_flags ^ new->co_flags) & LAYOUT_FLAGS) {
-        return "the replacement code is of another kind: *args, **kwargs and being a generator must stay as they are";
+        return "the replacement code is of another kind: *args, **kwargs and being a generator must stay";
     }
     if (old->co_argcount != new->co_argcount || old->co_kwonlyargcount != new->co_kwonlyargcount) {
         return "the replacement code must take as many positional and keyword-only arguments as the original";
@@ -178,7 +178,8 @@ gl_frame_swap_init(void)
     Py_DECREF(function);
     if (_Py_OPCODE(_PyCode_CODE(code)[STUB_RETURN_AT]) != RETURN_VALUE) {
         Py_DECREF(code);
-        PyErr_SetString(PyExc_ImportError, "graphlift._C: this CPython compiles `lambda value: value` in an unknown way.");
+        PyErr_SetString(PyExc_ImportError,
+                        "graphlift._C: this CPython compiles `lambda value: value` in an unknown way.");
         return -1;
     }
     return_stub = code;

@@ -1,4 +1,5 @@
-/* Running other code in an interpreter frame that has not started yet. */
+/* What the files that touch interpreter frames share: running other code in a frame that has not started
+ * yet, and the library user's callback. */
 
 #ifndef GRAPHLIFT_FRAME_SWAP_H
 #define GRAPHLIFT_FRAME_SWAP_H
@@ -20,5 +21,10 @@ PyObject *gl_frame_finish(PyThreadState *tstate, _PyInterpreterFrame *frame, PyO
 
 /* Releases what a frame that has returned still holds, where its caller is the one to clear it. */
 void gl_frame_release_locals(_PyInterpreterFrame *frame);
+
+/* frame_callback.c: asks the thread's callback about a frame. 1 when that settled it, with what the frame
+ * returned in `*result`; 0 to go on with the frame. */
+int gl_callback_evaluate(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame *frame,
+                         PyObject **result);
 
 #endif

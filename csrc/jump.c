@@ -77,7 +77,8 @@ run_target(GlThread *thread, GlJump *jump)
 {
     GlCompiled *target = (GlCompiled *)jump->target;
     if (target->function == NULL) {
-        PyErr_SetString(PyExc_ReferenceError, "the target of a jump has been taken apart by the garbage collector");
+        PyErr_SetString(PyExc_ReferenceError,
+                        "the target of a jump has been taken apart by the garbage collector");
         return NULL;
     }
     Py_ssize_t count = PyTuple_GET_SIZE(jump->values);

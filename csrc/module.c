@@ -13,7 +13,8 @@ check_interpreter(void)
     return -1;
 #endif
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-        PyErr_SetString(PyExc_ImportError, "graphlift._C works in the main interpreter only, not in subinterpreters.");
+        PyErr_SetString(PyExc_ImportError,
+                        "graphlift._C works in the main interpreter only, not in subinterpreters.");
         return -1;
     }
     return 0;
@@ -26,8 +27,8 @@ module_exec(PyObject *module)
         return -1;
     }
     static int (*const parts[])(PyObject *) = {
-        gl_guards_init, gl_tensor_reader_init, gl_torch_state_init, gl_entry_init,     gl_cache_init,
-        gl_regions_init, gl_jump_init,         gl_compiled_init,    gl_eval_frame_init,
+        gl_guards_init,  gl_tensor_reader_init, gl_torch_state_init, gl_entry_init,      gl_cache_init,
+        gl_regions_init, gl_jump_init,          gl_compiled_init,    gl_eval_frame_init, gl_frame_callback_init,
     };
     for (size_t i = 0; i < Py_ARRAY_LENGTH(parts); i++) {
         if (parts[i](module) < 0) {

@@ -178,7 +178,7 @@ forget_quiet_counts(PyObject *Py_UNUSED(module), PyObject *code)
 }
 
 static PyMethodDef functions[] = {
-    {"set_bypass", set_bypass, METH_O, "Make every compiled function run its original; gives the former setting."},
+    {"set_bypass", set_bypass, METH_O, "Make every compiled function run its original."},
     {"enter_capture", enter_capture, METH_NOARGS, "A capture begins on this thread."},
     {"leave_capture", leave_capture, METH_NOARGS, "A capture ends on this thread."},
     {"capturing", capturing, METH_NOARGS, "Whether a capture runs on this thread."},

@@ -6,6 +6,8 @@
 
 #include "graphlift.h"
 
+#include <stdint.h>
+
 #if defined(__GNUC__) && defined(__ELF__)
 /* The library's few words fit the loader's static reserve, which makes an access one instruction. */
 #define GL_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
@@ -38,7 +40,8 @@ typedef struct {
     int capturing;
     int plain;
     unsigned long events; /* how often the hook found or asked for something; tells a quiet call */
-    char *stack_floor;    /* C stack addresses below this are too close to the end; NULL: not yet known */
+    uintptr_t stack_low;    /* lowest address of the thread's C stack */
+    uintptr_t stack_reserve; /* how much above it is not to be used; 0: not yet known */
 } GlThread;
 
 extern GL_THREAD_LOCAL GlThread gl_thread;
@@ -72,21 +75,24 @@ int gl_regions_init(PyObject *module);
 
 /* --- c_stack.c ----------------------------------------------------------------------------------- */
 
-/* Finds the calling thread's stack floor and keeps it in `thread`. */
-void gl_stack_find_floor(GlThread *thread);
+/* Finds the calling thread's C stack and keeps its bounds in `thread`. */
+void gl_stack_find(GlThread *thread);
 
-/* Sets RecursionError when little C stack is left: calls that CPython would run without C stack use some
- * here, so a raised sys.setrecursionlimit would end in a crash. 0 or -1. */
+/* Sets RecursionError; -1. */
 int gl_stack_exhausted(void);
 
+/* 0, or -1 with RecursionError set when little C stack is left: calls that CPython runs without C stack use
+ * some here, so a raised sys.setrecursionlimit would end in a crash. An address outside the thread's own
+ * stack (a fiber's) says nothing. */
 static inline int
 gl_stack_check(GlThread *thread)
 {
     char here;
-    if (GL_UNLIKELY(thread->stack_floor == NULL)) {
-        gl_stack_find_floor(thread);
+    if (GL_UNLIKELY(thread->stack_reserve == 0)) {
+        gl_stack_find(thread);
     }
-    return GL_UNLIKELY(&here < thread->stack_floor) ? gl_stack_exhausted() : 0;
+    uintptr_t left = (uintptr_t)&here - thread->stack_low;
+    return GL_UNLIKELY(left < thread->stack_reserve) ? gl_stack_exhausted() : 0;
 }
 
 /* --- entry.c, code_cache.c ----------------------------------------------------------------------- */
@@ -223,12 +229,13 @@ int gl_compiled_init(PyObject *module);
 int gl_compiled_attributes_init(void);
 int gl_jump_init(PyObject *module);
 
-/* --- eval_frame.c, frame_swap.c ------------------------------------------------------------------ */
+/* --- eval_frame.c, frame_callback.c, frame_swap.c ------------------------------------------------ */
 
 /* NULL when `new` may stand in for `old` in a frame, else a sentence that says why not. */
 const char *gl_swap_objection(PyCodeObject *old, PyCodeObject *new);
 
 int gl_eval_frame_init(PyObject *module);
+int gl_frame_callback_init(PyObject *module);
 int gl_frame_swap_init(void);
 
 #endif

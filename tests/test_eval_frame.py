@@ -168,7 +168,8 @@ def test_fewer_locals():
 
 def test_larger_than_a_chunk_of_the_data_stack():
     names = [f"v{i}" for i in range(20_000)]
-    source = "def new(a, *, b):\n" + "".join(f"  {name} = a\n" for name in names) + f"  return {names[-1]} + b\n"
+    body = "".join(f"  {name} = a\n" for name in names)
+    source = f"def new(a, *, b):\n{body}  return {names[-1]} + b\n"
     namespace = {}
     exec(source, namespace)
 
@@ -232,8 +233,15 @@ def test_closures_of_two_instances():
 def test_closures_where_the_frame_cannot_grow(size):
     pad = "".join(f"    v{i} = x\n" for i in range(size))
     namespace = {}
-    exec(f"def make(y):\n  def old(x, *a, k=1, **z): return y\n  def new(x, *a, k=1, **z):\n{pad}    return x, y, a, k, z\n"
-         "  return old, new", namespace)
+    source = f"""
+def make(y):
+  def old(x, *a, k=1, **z):
+    return y
+  def new(x, *a, k=1, **z):
+{pad}    return x, y, a, k, z
+  return old, new
+"""
+    exec(source, namespace)
     (one, new), (two, _) = namespace["make"](10), namespace["make"](20)
     with frame_callback(Replacing(one, new)):
         assert one(1, 2, k=3, q=4) == (1, 10, (2,), 3, {"q": 4})
@@ -604,12 +612,12 @@ def test_references_are_balanced():
 
     run()
     gc.collect()
-    before = sys.getrefcount(value), sys.getrefcount(answer), sys.getrefcount(new.__code__), sys.getrefcount(old)
+    counted = (value, answer, new.__code__, old)
+    before = [sys.getrefcount(item) for item in counted]
     for _ in range(100):
         run()
     gc.collect()
-    after = sys.getrefcount(value), sys.getrefcount(answer), sys.getrefcount(new.__code__), sys.getrefcount(old)
-    assert after == before
+    assert [sys.getrefcount(item) for item in counted] == before
 
 
 def test_memory_stays_flat():

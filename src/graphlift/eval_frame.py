@@ -42,7 +42,7 @@ def set_eval_frame(callback: FrameCallback | None) -> FrameCallback | None:
     return _C.set_frame_callback(callback)
 
 
-class frame_callback:  # noqa: N801 (used like a function: `with frame_callback(f):`)
+class frame_callback:
     """Have `callback` as this thread's frame evaluator for the length of a `with` block."""
 
     def __init__(self, callback: FrameCallback | None) -> None:

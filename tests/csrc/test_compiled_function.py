@@ -99,7 +99,8 @@ def test_arguments_are_bound_as_python_binds_them(signature):
             bound = inspect.signature(function).bind(*args, **kwargs)
             bound.apply_defaults()
             order = function.__code__.co_varnames
-            expected = tuple(value for _, value in sorted(bound.arguments.items(), key=lambda i: order.index(i[0])))
+            in_order = sorted(bound.arguments.items(), key=lambda item: order.index(item[0]))
+            expected = tuple(value for _, value in in_order)
         assert outcome(compiled, args, kwargs) == expected
 
 
@@ -121,7 +122,8 @@ def test_defaults_are_read_at_each_call():
 
 
 def test_captures_once_per_guarded_kind():
-    compiled, capture = compiled_to(lambda x: x, lambda x: ("entry", x), guards=lambda p: type_guard(type(p[0])))
+    by_type = Recorder(lambda x: ("entry", x), guards=lambda params: type_guard(type(params[0])))
+    compiled, capture = _C.CompiledFunction(lambda x: x, SETTINGS, by_type), by_type
     for _ in range(3):
         assert compiled(1) == ("entry", 1)
         assert compiled("a") == ("entry", "a")
@@ -173,8 +175,8 @@ def test_declined_capture_runs_the_original():
 
 def test_not_implemented_runs_the_original_without_hook():
     states = []
-    compiled = _C.CompiledFunction(lambda: states.append(_C.hook_installed()), SETTINGS, lambda c, p: NotImplemented)
-    compiled()
+    note = lambda: states.append(_C.hook_installed())
+    _C.CompiledFunction(note, SETTINGS, lambda compiled, params: NotImplemented)()
     assert states == [False]
 
 
@@ -312,7 +314,8 @@ decorated = _C.CompiledFunction(decorated, SETTINGS, decline)
 
 
 def test_attributes_are_the_functions():
-    for name in ["__name__", "__qualname__", "__doc__", "__module__", "__code__", "__defaults__", "__kwdefaults__"]:
+    for name in "name qualname doc module code defaults kwdefaults annotations".split():
+        name = f"__{name}__"
         assert getattr(decorated, name) == getattr(original, name)
     assert decorated.__globals__ is globals() and decorated.__closure__ is None and decorated.mark == "mark"
     assert decorated.__wrapped__ is original and inspect.unwrap(decorated) is original
@@ -323,6 +326,22 @@ def test_attributes_are_the_functions():
     with pytest.raises(AttributeError, match="nothing_of_this_name"):
         decorated.nothing_of_this_name
     assert callable(decorated) and decorated(2) == "2.0"
+
+
+def test_kinds_of_functions_are_told_apart():
+    async def coroutine():
+        return 1
+
+    def generator():
+        yield 1
+
+    coroutine, generator = (_C.CompiledFunction(f, SETTINGS, decline) for f in (coroutine, generator))
+    assert inspect.iscoroutinefunction(coroutine) and inspect.isgeneratorfunction(generator)
+    assert not inspect.iscoroutinefunction(generator) and not inspect.isgeneratorfunction(decorated)
+    assert list(generator()) == [1]
+    with pytest.raises(StopIteration):
+        coroutine().send(None)
+    assert inspect.getsource(decorated).startswith("def decorated(")
 
 
 def test_own_attributes_shadow_and_stay_own():

@@ -435,6 +435,9 @@ def measure(function):
 settings = object()
 compiled = _C.CompiledFunction(r, settings, lambda c, p: None)
 print(measure(r), measure(compiled))
+_C.set_bypass(True)
+print(measure(compiled))
+_C.set_bypass(False)
 step = r
 def outer():
     return measure(r)
@@ -447,9 +450,9 @@ print(measure(compiled))
 def test_recursion_is_as_deep_as_plain():
     result = subprocess.run([sys.executable, "-c", DEPTH], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
-    plain, through_original, under_hook, entry = map(int, result.stdout.split())
+    plain, through_original, bypassed, under_hook, entry = map(int, result.stdout.split())
     # Frames between the module and the recursion: measure() in the third case runs below outer().
-    assert plain == through_original == under_hook + 1 == entry > 900
+    assert plain == through_original == bypassed == under_hook + 1 == entry > 900
 
 
 def test_a_raised_recursion_limit_ends_in_an_error():

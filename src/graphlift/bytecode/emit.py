@@ -144,7 +144,6 @@ class Pools:
 _NUMBERS: dict[str, tuple[int, Operand]] = {name: (opmap[name], row.operand) for name, row in OPCODES.items()}
 #: Stores are what may name a local for the first time.
 _STORES = frozenset({"STORE_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"})
-_PADDING = [bytes(width - 2) for width in WIDTHS]
 
 
 class _Assembly:
@@ -229,20 +228,19 @@ class _Assembly:
                 return offsets
 
     def code_bytes(self) -> bytes:
-        out = bytearray()
+        spare = self._spare
+        parts = []
         for at, (number, arg) in enumerate(zip(self.numbers, self.args, strict=True)):
-            if arg > 255 or at in self._spare:
-                wanted = self._spare.get(at, WIDTHS[number] + _extra(arg)) - WIDTHS[number] >> 1
-                for shift in range(wanted, 0, -1):
-                    out += bytes((EXTENDED_ARG, arg >> 8 * shift & 255))
-            out += bytes((number, arg & 255))
-            out += _PADDING[number]
-        return bytes(out)
+            if at in spare:
+                parts.append(_encoded(number, arg, spare[at]))
+            else:
+                parts.append(_ENCODED.get(arg << 8 | number) or _encoded(number, arg))
+        return b"".join(parts)
 
     def regions(self, offsets: Sequence[int]) -> Iterable[Region]:
         """The protected ranges over byte offsets, each run of instructions under one range together."""
         start = 0
-        for at in range(1, len(self.begins) + 1):
+        for at in range(1, len(self.begins) + 1) if self.guarded else ():
             begin = self.begins[start]
             if at < len(self.begins) and self.begins[at] is begin:
                 continue
@@ -260,6 +258,23 @@ class _Assembly:
                 yield offsets[at] - start >> 1, position or first
                 start, position = offsets[at], here
         yield offsets[-1] - start >> 1, position or first
+
+
+#: Bytes of instructions met so far, by argument and opcode number in one.
+_ENCODED: dict[int, bytes] = {}
+
+
+def _encoded(number: int, arg: int, width: int = 0) -> bytes:
+    """The bytes of an instruction with prefixes and caches; at least `width` of them."""
+    plain = WIDTHS[number]
+    prefixes = max(width - plain, _extra(arg)) >> 1
+    out = bytearray()
+    for shift in range(prefixes, 0, -1):
+        out += bytes((EXTENDED_ARG, arg >> 8 * shift & 255))
+    out += bytes((number, arg & 255)) + bytes(plain - 2)
+    if width == 0 and arg < 256:
+        _ENCODED[arg << 8 | number] = bytes(out)
+    return bytes(out)
 
 
 def _extra(arg: int) -> int:

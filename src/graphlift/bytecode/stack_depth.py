@@ -31,18 +31,21 @@ LEAVES = frozenset(
 
 RETURN_GENERATOR = opmap["RETURN_GENERATOR"]
 
-_effects: dict[tuple[int, int, bool], int] = {}
+#: Effects met so far, by number and argument in one: of going on to the next instruction, and of jumping.
+_going_on: dict[int, int] = {}
+_jumping: dict[int, int] = {}
 
 
-def effect(number: int, arg: int, jump: bool) -> int:
+def effect(number: int, arg: int, jump: bool = False) -> int:
     """By how much an instruction changes the depth; `jump`: when it jumps, not when it goes on."""
-    key = (number, arg, jump)
-    found = _effects.get(key)
+    known = _jumping if jump else _going_on
+    key = arg << 8 | number
+    found = known.get(key)
     if found is None:
         found = stack_effect(number, arg if number >= HAVE_ARGUMENT else None, jump=jump)
         if number == RETURN_GENERATOR:
             found += LAYOUT.return_generator_pushes
-        _effects[key] = found
+        known[key] = found
     return found
 
 
@@ -104,38 +107,50 @@ class Flow:
         if self._waiting:
             raise InternalError("a protected range is entered only in its middle; give its depth")
 
-    def _follow(self, at: int, depth: int) -> None:
+    def _follow(self, start: int, depth: int) -> None:
         """Walk one path until it ends or joins what is known."""
-        numbers, targets, depths, guards = self.numbers, self.targets, self.depths, self.guards
-        while True:
-            if at >= len(numbers):
-                raise InternalError("control runs off the end of the code")
+        numbers, args, targets, depths, guards = (
+            self.numbers,
+            self.args,
+            self.targets,
+            self.depths,
+            self.guards,
+        )
+        deepest = self.size
+        for at in range(start, len(numbers)):
             known = depths[at]
             if known is not None:
                 if known != depth:
-                    raise InternalError(
-                        f"instruction {at} ({opname[numbers[at]]}) is reached at depths {known} and {depth}"
-                    )
-                return
+                    raise InternalError(f"{self._name(at)} is reached at depths {known} and {depth}")
+                break
             depths[at] = depth
             if guards and (guard := guards[at]) is not None and not guard.entered:
                 self._enter(guard, at, depth)
-            number = numbers[at]
-            target = targets.get(at)
-            if target is not None:
-                self._pending.append((target, self._after(at, depth, True)))
-            depth = self._after(at, depth, False)
+            number, arg = numbers[at], args[at]
+            if at in targets:
+                self._jump(at, depth)
+            change = _going_on.get(arg << 8 | number)
+            depth += effect(number, arg) if change is None else change
+            if depth > deepest:
+                deepest = depth
+            elif depth < 0:
+                raise InternalError(f"{self._name(at)} finds too few values on the stack")
             if number in LEAVES:
-                return
-            at += 1
+                break
+        else:
+            raise InternalError("control runs off the end of the code")
+        self.size = max(self.size, deepest)
 
-    def _after(self, at: int, depth: int, jump: bool) -> int:
-        depth += effect(self.numbers[at], self.args[at], jump)
+    def _name(self, at: int) -> str:
+        return f"instruction {at} ({opname[self.numbers[at]]})"
+
+    def _jump(self, at: int, depth: int) -> None:
+        """Note a jump's target as one more place to walk from."""
+        depth += effect(self.numbers[at], self.args[at], True)
         if depth < 0:
-            name = opname[self.numbers[at]]
-            raise InternalError(f"instruction {at} ({name}) finds too few values on the stack")
+            raise InternalError(f"{self._name(at)} finds too few values on the stack")
         self.size = max(self.size, depth)
-        return depth
+        self._pending.append((self.targets[at], depth))
 
     def _enter(self, guard: Guarded, at: int, depth: int) -> None:
         """Note that a range was reached; follow its handler as soon as its depth is known."""

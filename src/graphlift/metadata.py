@@ -6,6 +6,7 @@ and hash by identity. Knows nothing of graphs, operations or fake tensors.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import torch
@@ -82,10 +83,7 @@ class MetaRecord:
 
     def numel(self) -> int:
         """Number of elements."""
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
 
     def fields(self) -> tuple[Any, ...]:
         """All fields, in the order of `intern`'s key."""
@@ -105,6 +103,41 @@ class MetaRecord:
 
     def __repr__(self) -> str:
         return f"MetaRecord({annotation(self)})"
+
+
+class SymbolicMeta:
+    """Metadata with symbolic sizes: the attributes of a `MetaRecord`, whose sizes, strides and offset may
+    be `torch.SymInt`. Not interned."""
+
+    __slots__ = MetaRecord.__slots__
+
+    type: type
+    key_set: int
+    shape: tuple[Any, ...]
+    stride: tuple[Any, ...]
+    dtype: torch.dtype
+    device: torch.device
+    layout: torch.layout
+    storage_offset: Any
+    requires_grad: bool
+    is_leaf: bool
+    wrapped_number: bool
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        for name, value in record.items():
+            setattr(self, name, value)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def numel(self) -> Any:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def __repr__(self) -> str:
+        return f"SymbolicMeta({annotation(self)})"
 
 
 _records: dict[tuple[Any, ...], MetaRecord] = {}

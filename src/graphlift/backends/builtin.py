@@ -20,7 +20,7 @@ def _without_settings(name: str, mode: str | None, options: Mapping[str, Any] | 
         raise ValueError(f"backend {name!r} has neither modes nor options")
 
 
-@backend("eager", Wants(module=False))
+@backend("eager", Wants(module=False, symbolic_floats=True))
 def eager(mode: str | None, options: Mapping[str, Any] | None, dynamic: bool | None) -> Callable[..., Any]:
     """Run the graph as it is, operation by operation."""
     _without_settings("eager", mode, options)

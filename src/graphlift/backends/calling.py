@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from torch._guards import TracingContext, tracing
 
-from graphlift.backends.registry import lookup
+from graphlift.backends.registry import Backend, lookup
 from graphlift.errors import GraphliftError
 
 
@@ -31,6 +31,13 @@ class Graph(Protocol):
 
     def readable(self) -> str:
         """The graph as text."""
+
+    @property
+    def has_symbolic_floats(self) -> bool:
+        """Whether an input is a float that the capture did not fix."""
+
+    def with_fixed_floats(self) -> tuple[Graph, Callable[[Callable[..., Any]], Callable[..., Any]]]:
+        """The graph without such inputs, and what makes of its product one of this graph."""
 
 
 class Settings(Protocol):
@@ -88,6 +95,13 @@ def compile_graph(graph: Graph, settings: Settings) -> Callable[..., Any]:
     chosen = lookup(settings.backend, settings.mode, settings.options, settings.dynamic)
     if not chosen.wants.module:
         return chosen.call(graph, ())
+    if graph.has_symbolic_floats and not chosen.wants.symbolic_floats:
+        fixed, restored = graph.with_fixed_floats()
+        return restored(_compile(fixed, chosen))
+    return _compile(graph, chosen)
+
+
+def _compile(graph: Graph, chosen: Backend) -> Callable[..., Any]:
     try:
         with tracing(_LazyContext(graph)):
             product = chosen.call(graph.graph_module, graph.example_inputs(fake=chosen.wants.fake_inputs))

@@ -18,10 +18,12 @@ class Wants(NamedTuple):
     Attributes:
         fake_inputs: fake tensors instead of the capture's real ones.
         module: a graph module (else the captured graph itself).
+        symbolic_floats: float inputs that are not fixed (else their values become assumptions).
     """
 
     fake_inputs: bool = False
     module: bool = True
+    symbolic_floats: bool = False
 
 
 class Backend(NamedTuple):
@@ -79,7 +81,7 @@ def lookup(
     """
     if not isinstance(backend, str):
         name = getattr(backend, "__name__", type(backend).__name__)
-        return Backend(name, _with_settings(backend, mode, options), Wants())
+        return Backend(name, _with_settings(backend, mode, options), Wants(symbolic_floats=True))
     known = _makers.get(backend)
     if known is not None:
         maker, wants = known

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import torch
 
+from graphlift.graph_value import CannotPropagate, DataDependent
+
 #: They hand tensor data to Python.
 _DATA: Final = """
 item tolist numpy __bool__ __int__ __float__ __index__ __complex__ __array__ is_nonzero equal allclose
@@ -98,6 +100,24 @@ def targets_named(names: str | Iterable[str]) -> Iterable[Any]:
 DATA_DEPENDENT: Final[frozenset[Any]] = frozenset(targets_named(_DATA))
 BEYOND: Final[frozenset[Any]] = frozenset(targets_named(_BEYOND))
 TOTAL: Final[frozenset[Any]] = frozenset({*targets_named(_TOTAL), *_OPERATORS})
+
+
+def refuse(target: Any) -> None:
+    """Raise for a target that no graph may hold.
+
+    Raises:
+        DataDependent, CannotPropagate: see there.
+    """
+    if target in DATA_DEPENDENT:
+        raise DataDependent(name_of(target))
+    if target in BEYOND:
+        raise CannotPropagate(f"{name_of(target)} reaches past the graph")
+
+
+def name_of(target: Any) -> str:
+    """A target's name, for people."""
+    return target if isinstance(target, str) else getattr(target, "__name__", str(target))
+
 
 #: Operators of Python that fail on integer tensors holding zero.
 DIVISIONS: Final[frozenset[Any]] = frozenset(

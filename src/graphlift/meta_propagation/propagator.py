@@ -65,10 +65,7 @@ class Propagator:
     ) -> MetaRecord | Template:
         if self.state.foreign is not None:
             raise CannotPropagate(self.state.foreign)
-        if target in policy.DATA_DEPENDENT:
-            raise DataDependent(_name(target))
-        if target in policy.BEYOND:
-            raise CannotPropagate(f"{_name(target)} reaches past the graph")
+        policy.refuse(target)
         records = [value.meta for value in tensors]
         template = by_rule(self.state, target, args, kwargs, records)
         if template is None:
@@ -177,10 +174,6 @@ def _lasting(target: Any) -> bool:
 
 def _meta(leaf: Any) -> Any:
     return leaf.meta if type(leaf) is GraphValue else leaf
-
-
-def _name(target: Any) -> str:
-    return target if isinstance(target, str) else getattr(target, "__name__", str(target))
 
 
 def _integers(records: Sequence[MetaRecord]) -> bool:

@@ -13,7 +13,6 @@ from typing import Any, Final
 import torch
 
 from graphlift.graph_value import CannotPropagate
-from graphlift.metadata import MetaRecord
 
 #: Classes of results that are plain values: they become constants of the capture.
 CONSTANT_CLASSES: Final = frozenset(
@@ -45,12 +44,13 @@ class Same:
 class View:
     """A tensor on the storage of argument `arg`, or of a sibling: result tensor ``-1 - arg``."""
 
-    __slots__ = ("arg", "piece", "record")
+    __slots__ = ("arg", "fake", "piece", "record")
 
-    def __init__(self, arg: int, record: MetaRecord, piece: bool = False) -> None:
+    def __init__(self, arg: int, record: Any, piece: bool = False, fake: Any = None) -> None:
         self.arg: Final = arg
         self.record: Final = record
         self.piece: Final = piece
+        self.fake: Final = fake
 
 
 class Const:
@@ -82,7 +82,7 @@ class Write:
 
     __slots__ = ("arg", "data", "record")
 
-    def __init__(self, arg: int, record: MetaRecord, data: bool) -> None:
+    def __init__(self, arg: int, record: Any, data: bool) -> None:
         self.arg: Final = arg
         self.record: Final = record
         self.data: Final = data
@@ -134,9 +134,7 @@ class Reader:
             (-1 for none).
     """
 
-    def __init__(
-        self, stand_ins: Sequence[torch.Tensor], read: Callable[[torch.Tensor, int], MetaRecord]
-    ) -> None:
+    def __init__(self, stand_ins: Sequence[torch.Tensor], read: Callable[[torch.Tensor, int], Any]) -> None:
         self._same = {id(tensor): i for i, tensor in enumerate(stand_ins)}
         self._storages = {_storage(tensor): i for i, tensor in reversed([*enumerate(stand_ins)])}
         self._read = read
@@ -174,7 +172,7 @@ class Reader:
     def _piece(self, item: Any, pieces: bool) -> Any:
         form = self.output(item)
         if pieces and type(form) is View:
-            return View(form.arg, form.record, piece=True)
+            return View(form.arg, form.record, True, form.fake)
         return form
 
     def _pieces(self, result: Sequence[Any]) -> bool:

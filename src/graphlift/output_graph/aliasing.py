@@ -16,7 +16,7 @@ from graphlift.graph_value import CannotPropagate, GraphValue
 from graphlift.heap import Heap
 from graphlift.meta_propagation import Template, Write
 from graphlift.meta_propagation.rehearsal import extent
-from graphlift.metadata import MetaRecord, intern
+from graphlift.metadata import MetaRecord, SymbolicMeta, intern
 
 
 def root_of(value: GraphValue) -> GraphValue:
@@ -68,10 +68,12 @@ def _check_overlap(target: GraphValue, tensors: Sequence[GraphValue]) -> None:
             raise CannotPropagate("an operation writes to memory that another of its arguments reads")
 
 
-def _apart(a: MetaRecord, b: MetaRecord) -> bool:
+def _apart(a: Any, b: Any) -> bool:
     """Whether the memory of two tensors on one storage is surely distinct."""
+    if type(a) is SymbolicMeta or type(b) is SymbolicMeta:
+        return False
     low, high = (a, b) if a.storage_offset <= b.storage_offset else (b, a)
-    return extent(low) <= high.storage_offset
+    return bool(extent(low) <= high.storage_offset)
 
 
 def _check_autograd(
@@ -94,23 +96,39 @@ def _check_autograd(
         raise CannotPropagate("a write makes views require grad that autograd protects")
 
 
-def apply_write(heap: Heap, write: Write, target: GraphValue) -> None:
-    """Bring what is known of the written value and its family up to date."""
+def apply_write(heap: Heap, write: Write, target: GraphValue, on_fakes: bool) -> None:
+    """Bring what is known of the written value and its family up to date.
+
+    Args:
+        on_fakes: whether the call was made on the values' fakes, which are up to date then.
+    """
     before = target.meta
     if write.record is not before:
-        heap.set_slot(target, "meta", write.record)
+        _set_meta(heap, target, write.record, on_fakes)
     if write.data and write.record.requires_grad and not before.requires_grad:
         for member in family(target):
             meta = member.meta
             if not meta.requires_grad and _can_require_grad(meta):
-                heap.set_slot(member, "meta", _requiring(meta))
+                _set_meta(heap, member, _requiring(meta), on_fakes=False)
+
+
+def _set_meta(heap: Heap, value: GraphValue, meta: Any, on_fakes: bool) -> None:
+    heap.set_slot(value, "meta", meta)
+    if on_fakes:
+        # Taking the write back makes the fake that was written to useless.
+        heap.on_undo(setattr, value, "fake", None)
+    elif value.fake is not None:
+        heap.set_slot(value, "fake", None)
 
 
 def _can_require_grad(meta: MetaRecord) -> bool:
     return meta.dtype.is_floating_point or meta.dtype.is_complex
 
 
-def _requiring(meta: MetaRecord) -> MetaRecord:
+def _requiring(meta: Any) -> Any:
+    if type(meta) is SymbolicMeta:
+        changed = {name: getattr(meta, name) for name in MetaRecord.__slots__}
+        return SymbolicMeta({**changed, "requires_grad": True, "is_leaf": False})
     fields: list[Any] = list(meta.fields())
     fields[8], fields[9] = True, False
     return intern(tuple(fields))

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+import torch
 from torch.fx import GraphModule
 
 from graphlift.graph_value import GraphValue, SymValue
+from graphlift.output_graph.fixed_floats import FixedFloats
 from graphlift.output_graph.forward import make_forward
 from graphlift.output_graph.fx_bulk import build
 from graphlift.output_graph.lazy_meta import Fakes, LazyMeta
@@ -21,6 +23,8 @@ from graphlift.output_graph.naming import Names, input_name, target_name
 from graphlift.output_graph.readable import Printer
 from graphlift.output_graph.record import Operation
 from graphlift.sources import Source
+
+Product = Callable[..., Any]
 
 
 class CapturedGraph:
@@ -39,11 +43,37 @@ class CapturedGraph:
         operations: Sequence[Operation],
         outputs: tuple[GraphValue | SymValue, ...],
         fakes: Fakes | None = None,
+        shape_guards: Callable[[], list[tuple[Any, ...]]] = list,
     ) -> None:
         self.inputs: Final = tuple(inputs)
         self.operations: Final = tuple(operations)
         self.outputs: Final = outputs
         self.fakes: Final = fakes or Fakes()
+        self._shape_guards: Final = shape_guards
+        self._fixed: list[tuple[Any, ...]] = []
+
+    def shape_guards(self) -> list[tuple[Any, ...]]:
+        """What is assumed of symbolic sizes and numbers; ask when the backend is done, for it may add."""
+        return [*self._shape_guards(), *self._fixed]
+
+    def with_fixed_floats(self) -> tuple[CapturedGraph, Callable[[Product], Product]]:
+        """This graph with its symbolic float inputs replaced by their present values.
+
+        The values become assumptions of this graph.
+
+        Returns:
+            the graph without those inputs and without what follows from them alone, and a function that
+            makes of its product a product of this graph.
+        """
+        fixed = FixedFloats(self.inputs, self.operations, self.outputs)
+        self._fixed += fixed.guards
+        graph = CapturedGraph(fixed.inputs, fixed.operations, fixed.outputs, self.fakes)
+        return graph, fixed.restored
+
+    @property
+    def has_symbolic_floats(self) -> bool:
+        """Whether an input is a float that this capture did not fix."""
+        return any(isinstance(x, SymValue) and isinstance(x.sym, torch.SymFloat) for x in self.inputs)
 
     @property
     def input_sources(self) -> tuple[Source | None, ...]:
@@ -75,10 +105,8 @@ class CapturedGraph:
         return dict(Counter(target_name(operation.target) for operation in self.operations))
 
     def example_inputs(self, *, fake: bool = False) -> list[Any]:
-        """The inputs of the capture: the real tensors and numbers, or what stands for them."""
-        if fake:
-            return [self.fakes.of(value) for value in self.inputs]
-        return [_real(value) for value in self.inputs]
+        """The inputs of the capture: the real tensors, or their fakes; symbolic numbers as they are."""
+        return [self.fakes.of(x) if fake or isinstance(x, SymValue) else x.real for x in self.inputs]
 
     @cached_property
     def forward(self) -> Callable[..., tuple[Any, ...]]:
@@ -126,10 +154,6 @@ class CapturedGraph:
 
 def _lone(value: Any) -> Any:
     return value if type(value) is GraphValue or type(value) is SymValue else None
-
-
-def _real(value: GraphValue | SymValue) -> Any:
-    return value.real if type(value) is GraphValue else value.sym.node.hint  # type: ignore[union-attr]
 
 
 def _touches_input(operation: Operation) -> bool:

@@ -121,6 +121,8 @@ class _Writer:
         kind = type(value)
         if kind in VALUES:
             return self._names[value]
+        if value is Ellipsis:
+            return "..."
         if kind in _LITERALS:
             return f"({value!r})" if kind is int and value < 0 else repr(value)
         if kind is tuple:

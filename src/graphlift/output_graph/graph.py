@@ -26,7 +26,10 @@ from graphlift.meta_propagation.state import COUNTERS, SETTERS, WITHOUT_TRACE, c
 from graphlift.metadata import PLAIN_CLASSES, MetaRecord, record_of
 from graphlift.output_graph.aliasing import apply_write, check_write, protected, root_of
 from graphlift.output_graph.captured import CapturedGraph
-from graphlift.output_graph.record import Operation, operands
+from graphlift.output_graph.dynamic import DynamicCalls, Fake, Number, input_meta, is_dynamic
+from graphlift.output_graph.lazy_meta import Fakes
+from graphlift.output_graph.record import VALUES, Operation, operands
+from graphlift.output_graph.symbols import Symbols
 from graphlift.sources import Source
 
 _new = tuple.__new__
@@ -45,16 +48,23 @@ class OutputGraph:
         self.operations: list[Operation] = []
         self.inputs: list[GraphValue | SymValue] = []
         self._by_id: dict[int, GraphValue] = {}
+        self._symbols: Symbols | None = None
+        self._dynamic: DynamicCalls | None = None
         #: Calls that take back what `set_state` did, latest last.
         self._changes: list[tuple[Any, tuple[Any, ...]]] = []
         self._propagator: Final = Propagator()
 
     # --- inputs ------------------------------------------------------------------------------
 
-    def add_tensor_input(self, tensor: torch.Tensor, source: Source | None) -> GraphValue:
+    def add_tensor_input(
+        self, tensor: torch.Tensor, source: Source | None, dynamic: Sequence[bool] | None = None
+    ) -> GraphValue:
         """The graph input that is this tensor; the same value for the same tensor.
 
         It becomes a placeholder only if an operation or an output uses it.
+
+        Args:
+            dynamic: for each dimension whether its size is symbolic; None for none.
 
         Raises:
             CannotPropagate: for tensor classes and layouts that graphs do not take.
@@ -67,11 +77,34 @@ class OutputGraph:
         if tensor.layout is not torch.strided:
             raise CannotPropagate(f"a tensor of layout {tensor.layout}")
         value = GraphValue(record_of(tensor))
+        if dynamic is not None and any(dynamic) and source is not None:
+            value.fake = self._symbolic().tensor(tensor, source, dynamic)
+            value.meta = input_meta(value.fake, value.meta)
         value.real = tensor
         value.source = source
         self._by_id[id(tensor)] = value
         self.inputs.append(value)
         return value
+
+    def add_symbol_input(self, number: float, source: Source) -> SymValue:
+        """A graph input that is an int or float of the program, not fixed by this capture.
+
+        Its present value is only a hint; what the capture assumes of it is in `shape_guards`.
+        """
+        value = SymValue(self._symbolic().number(number, source))
+        value.source = source
+        self.inputs.append(value)
+        return value
+
+    def _symbolic(self) -> Symbols:
+        if self._symbols is None:
+            self._symbols = Symbols()
+            self._dynamic = DynamicCalls(self._symbols)
+        return self._symbols
+
+    def shape_guards(self) -> list[tuple[Any, ...]]:
+        """What was assumed of symbolic sizes and numbers, as payloads of ``expression`` guards."""
+        return [] if self._symbols is None else self._symbols.guards()
 
     def input_of(self, tensor: torch.Tensor) -> GraphValue | None:
         """The input that is this tensor, if there is one."""
@@ -102,6 +135,8 @@ class OutputGraph:
         Raises:
             MetaError, CannotPropagate, DataDependent: see there; the graph is unchanged then.
         """
+        if self._dynamic is not None and is_dynamic(args, kwargs):
+            return self._call_dynamic(Operation(target, method, args, kwargs, None, where, False, False))
         found, tensors = self._propagator.find(target, method, args, kwargs)
         operations = self.operations
         if isinstance(found, MetaRecord):
@@ -111,6 +146,13 @@ class OutputGraph:
             return value
         call = Operation(target, method, args, kwargs, None, where, False, False)
         return self._take(found, tuple(tensors), call)
+
+    def _call_dynamic(self, call: Operation) -> Any:
+        assert self._dynamic is not None
+        template, tensors = self._dynamic.find(
+            self._propagator.state, call.target, call.method, call.args, call.kwargs
+        )
+        return self._take(template, tuple(tensors), call, on_fakes=True)
 
     def set_state(self, function: Any, args: tuple[Any, ...], where: Any = None) -> None:
         """Change global state of torch (grad mode, autocast, ...), in the graph and in this process.
@@ -138,7 +180,13 @@ class OutputGraph:
         while self._changes:
             self._change_back()
 
-    def _take(self, template: Template, tensors: Sequence[GraphValue], call: Operation) -> Any:
+    def _take(
+        self,
+        template: Template,
+        tensors: Sequence[GraphValue],
+        call: Operation,
+        on_fakes: bool = False,
+    ) -> Any:
         grad = self._propagator.state.grad
         if template.writes:
             inputs = (value for value in self.inputs if type(value) is GraphValue)
@@ -149,7 +197,7 @@ class OutputGraph:
         mutable = call._replace(keep=not template.pure, raises=template.raises)
         result = made.record(template.output, mutable)
         for write in template.writes:
-            apply_write(self.heap, write, tensors[write.arg])
+            apply_write(self.heap, write, tensors[write.arg], on_fakes)
         return result
 
     # --- length ------------------------------------------------------------------------------
@@ -165,7 +213,7 @@ class OutputGraph:
             _forget_view(operation.value)
         del self.operations[length:]
         for value in self.inputs[inputs:]:
-            if type(value) is GraphValue:
+            if isinstance(value, GraphValue):
                 del self._by_id[id(value.real)]
         del self.inputs[inputs:]
 
@@ -194,7 +242,8 @@ class OutputGraph:
         Operations that nobody needs are left out, and so are inputs; the others keep their order.
         """
         live = _live(self.operations, outputs)
-        return CapturedGraph(_used_inputs(live, outputs), live, tuple(outputs))
+        fakes = None if self._symbols is None else Fakes(self._symbols.mode)
+        return CapturedGraph(_used_inputs(live, outputs), live, tuple(outputs), fakes, self.shape_guards)
 
 
 class _Results:
@@ -214,7 +263,7 @@ class _Results:
             operations.append(call._replace(value=container))
             return self._items(output, container)
         value = self._single(output)
-        operations.append(call._replace(value=value if type(value) is GraphValue else None))
+        operations.append(call._replace(value=value if type(value) in VALUES else None))
         return value
 
     def _items(self, form: Items, container: GraphContainer) -> Any:
@@ -236,11 +285,15 @@ class _Results:
         if kind is Same:
             return self._tensors[form.arg] if form.arg >= 0 else self._fresh[-1 - form.arg]
         index = len(self._graph.operations)
-        if kind is MetaRecord:
-            value = GraphValue(form, index)
+        if kind is Number:
+            return SymValue(form.sym, index)
+        if kind is MetaRecord or kind is Fake:
+            value = GraphValue(form if kind is MetaRecord else form.meta, index)
+            value.fake = None if kind is MetaRecord else form.fake
             self._fresh.append(value)
             return value
         value = GraphValue(form.record, index)
+        value.fake = form.fake
         of = self._tensors[form.arg] if form.arg >= 0 else self._fresh[-1 - form.arg]
         value.piece = form.piece or self._shielded or of.piece
         _join(value, root_of(of))

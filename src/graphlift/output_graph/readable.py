@@ -45,11 +45,13 @@ def annotated(name: str, value: Any) -> str:
 
 def qualified(target: Any) -> str:
     """The full name of a function, as a reader would import it."""
-    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", repr(target))
-    module = getattr(target, "__module__", None)
-    if isinstance(name, str) and getattr(torch, name, None) is target:
-        return f"torch.{name}"
-    return f"{module}.{name}" if module else str(name)
+    name = getattr(target, "__name__", None)
+    if not isinstance(name, str):
+        return repr(target)
+    for owner, prefix in ((torch, "torch"), (torch.nn.functional, "torch.nn.functional")):
+        if getattr(owner, name, None) is target:
+            return f"{prefix}.{name}"
+    return f"{getattr(target, '__module__', '')}.{getattr(target, '__qualname__', name)}".lstrip(".")
 
 
 class Printer:

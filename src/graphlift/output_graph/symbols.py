@@ -1,0 +1,146 @@
+"""Symbolic sizes and numbers of one capture: the shape environment, its fake mode, and its guards as ours.
+
+Torch's `ShapeEnv` does the reasoning; imported when the first symbol is needed. What it assumed comes out as
+postfix expressions over our sources (see the guard kind ``expression``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+from torch._guards import Source as TorchSource
+
+from graphlift.graph_value import CannotPropagate
+from graphlift.output_graph.postfix import Untranslatable, postfix
+from graphlift.sources import Source
+
+Items = tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place(TorchSource):
+    """One of our sources as torch wants to see it."""
+
+    place: Source
+
+    @property
+    def guard_source(self) -> Any:
+        """Torch only asks whether it is a module's; none is, here."""
+        from torch._guards import GuardSource
+
+        return GuardSource.LOCAL
+
+    @property
+    def _name_template(self) -> str:
+        return self.place.name()
+
+
+if callable(vars(TorchSource).get("name")):  # until torch 2.9 the name was a method
+
+    def _name(self: _Place) -> str:
+        return self.place.name()
+
+    _Place.name = _name  # type: ignore[assignment, method-assign]
+
+
+class Symbols:
+    """The symbols of one capture.
+
+    Attributes:
+        env: the `ShapeEnv`.
+        mode: the `FakeTensorMode` in which every dynamic operation is made.
+    """
+
+    def __init__(self) -> None:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        self.env: Final[Any] = ShapeEnv()
+        self.mode: Final[Any] = FakeTensorMode(shape_env=self.env, static_shapes=True)
+        #: Symbol -> the input that it is, in the words of guards.
+        self._inputs: dict[Any, Items] = {}
+        #: What inputs' strides and offsets are in terms of symbols: (input, expression).
+        self._derived: list[tuple[Items, Any]] = []
+
+    # --- making symbols ----------------------------------------------------------------------
+
+    def tensor(self, real: torch.Tensor, source: Source, dynamic: Sequence[bool]) -> Any:
+        """A fake tensor of an input, its sizes symbolic where `dynamic` says so."""
+        from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
+
+        sizes = [DimDynamic.DYNAMIC if wanted else DimDynamic.STATIC for wanted in dynamic]
+        context: Any = StatelessSymbolicContext(dynamic_sizes=sizes)
+        fake = self.mode.from_tensor(
+            real, static_shapes=False, source=_Place(source), symbolic_context=context
+        )
+        for dim in range(fake.dim()):
+            self._met(("size", source, dim), fake.size(dim))
+        for dim in range(fake.dim()):
+            self._met(("stride", source, dim), fake.stride(dim))
+        self._met(("offset", source), fake.storage_offset())
+        return fake
+
+    def number(self, value: float, source: Source) -> Any:
+        """A symbolic int or float that is `value` in this capture."""
+        from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+        place = _Place(source)
+        symbol = self.env.create_unspecified_symbol(value, place, DimDynamic.DYNAMIC)
+        if type(value) is int:
+            self._inputs.setdefault(symbol, ("int", source))
+            return self.env.create_symintnode(symbol, hint=value, source=place)
+        self._inputs.setdefault(symbol, ("float", source))
+        return self.env.create_symfloatnode(symbol, hint=value, source=place)
+
+    def _met(self, name: Items, number: Any) -> None:
+        """Note which symbol an input's number is, or what it is made of."""
+        if type(number) is int:
+            return
+        expression = number.node.expr
+        if expression.is_Symbol and expression not in self._inputs:
+            self._inputs[expression] = name
+        elif not expression.is_Integer:
+            if not set(expression.free_symbols) <= set(self._inputs):
+                raise CannotPropagate(f"a symbolic {name[0]} that is no input")
+            self._derived.append((name, expression))
+        else:
+            self._derived.append((name, expression))
+
+    # --- guards ------------------------------------------------------------------------------
+
+    def guards(self) -> list[Items]:
+        """Everything the environment assumed so far, each a postfix expression that must be true."""
+        found = [self._derivation(name, expression) for name, expression in self._derived]
+        found += self._ranges()
+        for guard in self.env.guards:
+            found += self._translated(guard.expr)
+        return list(dict.fromkeys(found))
+
+    def _derivation(self, name: Items, expression: Any) -> Items:
+        return (name, *postfix(expression, self._inputs), "==")
+
+    def _ranges(self) -> list[Items]:
+        """Bounds that held from the beginning: sizes of one and none were kept apart."""
+        return [(name, 2, ">=") for symbol, name in self._inputs.items() if self._starts_at_two(symbol)]
+
+    def _starts_at_two(self, symbol: Any) -> bool:
+        return bool(self.env.var_to_range[symbol].lower >= 2)
+
+    def _translated(self, expression: Any) -> list[Items]:
+        try:
+            return [postfix(expression, self._inputs)]
+        except Untranslatable:
+            # Then every symbol in it stays what it was.
+            return [
+                (self._inputs[symbol], self._hint(symbol), "==")
+                for symbol in sorted(expression.free_symbols, key=str)
+            ]
+
+    def _hint(self, symbol: Any) -> Any:
+        hint = self.env.var_to_val[symbol] if hasattr(self.env, "var_to_val") else None
+        if hint is None:
+            hint = self.env.backed_var_to_val[symbol]
+        return float(hint) if self._inputs[symbol][0] == "float" else int(hint)

@@ -22,6 +22,7 @@ from graphlift.output_graph.lazy_module import lazy_module
 from graphlift.output_graph.naming import Names, input_name, target_name
 from graphlift.output_graph.readable import Printer
 from graphlift.output_graph.record import Operation
+from graphlift.output_graph.symbols import Symbols
 from graphlift.sources import Source
 
 Product = Callable[..., Any]
@@ -42,19 +43,18 @@ class CapturedGraph:
         inputs: Sequence[GraphValue | SymValue],
         operations: Sequence[Operation],
         outputs: tuple[GraphValue | SymValue, ...],
-        fakes: Fakes | None = None,
-        shape_guards: Callable[[], list[tuple[Any, ...]]] = list,
+        symbols: Symbols | None = None,
     ) -> None:
         self.inputs: Final = tuple(inputs)
         self.operations: Final = tuple(operations)
         self.outputs: Final = outputs
-        self.fakes: Final = fakes or Fakes()
-        self._shape_guards: Final = shape_guards
+        self.fakes: Final = Fakes(None if symbols is None else symbols.mode)
+        self._symbols: Final = symbols
         self._fixed: list[tuple[Any, ...]] = []
 
     def shape_guards(self) -> list[tuple[Any, ...]]:
         """What is assumed of symbolic sizes and numbers; ask when the backend is done, for it may add."""
-        return [*self._shape_guards(), *self._fixed]
+        return [] if self._symbols is None else [*self._symbols.guards(), *self._fixed]
 
     def with_fixed_floats(self) -> tuple[CapturedGraph, Callable[[Product], Product]]:
         """This graph with its symbolic float inputs replaced by their present values.
@@ -67,7 +67,9 @@ class CapturedGraph:
         """
         fixed = FixedFloats(self.inputs, self.operations, self.outputs)
         self._fixed += fixed.guards
-        graph = CapturedGraph(fixed.inputs, fixed.operations, fixed.outputs, self.fakes)
+        if self._symbols is not None:
+            self._symbols.forget_floats()
+        graph = CapturedGraph(fixed.inputs, fixed.operations, fixed.outputs, self._symbols)
         return graph, fixed.restored
 
     @property

@@ -27,7 +27,6 @@ from graphlift.metadata import PLAIN_CLASSES, MetaRecord, record_of
 from graphlift.output_graph.aliasing import apply_write, check_write, protected, root_of
 from graphlift.output_graph.captured import CapturedGraph
 from graphlift.output_graph.dynamic import DynamicCalls, Fake, Number, input_meta, is_dynamic
-from graphlift.output_graph.lazy_meta import Fakes
 from graphlift.output_graph.record import VALUES, Operation, operands
 from graphlift.output_graph.symbols import Symbols
 from graphlift.sources import Source
@@ -242,8 +241,7 @@ class OutputGraph:
         Operations that nobody needs are left out, and so are inputs; the others keep their order.
         """
         live = _live(self.operations, outputs)
-        fakes = None if self._symbols is None else Fakes(self._symbols.mode)
-        return CapturedGraph(_used_inputs(live, outputs), live, tuple(outputs), fakes, self.shape_guards)
+        return CapturedGraph(_used_inputs(live, outputs), live, tuple(outputs), self._symbols)
 
 
 class _Results:

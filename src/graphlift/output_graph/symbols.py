@@ -62,6 +62,7 @@ class Symbols:
         self.mode: Final[Any] = FakeTensorMode(shape_env=self.env, static_shapes=True)
         #: Symbol -> the input that it is, in the words of guards.
         self._inputs: dict[Any, Items] = {}
+        self._floats: dict[Any, float] = {}
         #: What inputs' strides and offsets are in terms of symbols: (input, expression).
         self._derived: list[tuple[Items, Any]] = []
 
@@ -93,6 +94,7 @@ class Symbols:
             self._inputs.setdefault(symbol, ("int", source))
             return self.env.create_symintnode(symbol, hint=value, source=place)
         self._inputs.setdefault(symbol, ("float", source))
+        self._floats[symbol] = value
         return self.env.create_symfloatnode(symbol, hint=value, source=place)
 
     def _met(self, name: Items, number: Any) -> None:
@@ -140,7 +142,17 @@ class Symbols:
             ]
 
     def _hint(self, symbol: Any) -> Any:
-        hint = self.env.var_to_val[symbol] if hasattr(self.env, "var_to_val") else None
-        if hint is None:
-            hint = self.env.backed_var_to_val[symbol]
+        hint = self._floats[symbol] if symbol in self._floats else self._values()[symbol]
         return float(hint) if self._inputs[symbol][0] == "float" else int(hint)
+
+    def _values(self) -> dict[Any, Any]:
+        """The environment's table of present values, whose name differs between versions."""
+        table: Any = getattr(self.env, "backed_var_to_val", None)
+        found: dict[Any, Any] = self.env.var_to_val if table is None else table
+        return found
+
+    def forget_floats(self) -> None:
+        """Take symbolic floats out of the environment, where a compiler would look for their use."""
+        values = self._values()
+        for symbol in self._floats:
+            values.pop(symbol, None)

@@ -156,7 +156,8 @@ class Conversion:
             emitted = entry_code(self.code, translation, name)
             code = emitted.as_function()
         with self._phase("guards"):
-            guards = self._guards(translation.assumptions, emitted.bound)
+            relations = [Assumption("expression", None, items, None) for items in graph.shape_guards()]
+            guards = self._guards([*translation.assumptions, *relations], emitted.bound)
         namespace = self.function.__globals__
         namespace[name] = product
         published = Published(guards, name, namespace)

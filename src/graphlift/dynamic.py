@@ -7,10 +7,15 @@ is no change. Knows nothing of graphs or symbols.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
+import torch
+
+from graphlift import interop
 from graphlift.sources import ParamSource, Source
+
+#: Attributes of a tensor that hold its marked dimensions.
+DYNAMIC, STATIC = "_graphlift_dynamic", "_graphlift_static"
 
 
 class Seen:
@@ -57,18 +62,31 @@ class DynamicPolicy:
         changed = seen.note(source.name(), value)
         return changed and (self._automatic or self._dynamic is True) and value not in (0, 1)
 
-    def sizes(self, source: Source, shape: Sequence[int]) -> tuple[bool, ...]:
-        """For each dimension of the tensor at `source`, whether its size is to be symbolic.
+    def sizes(self, source: Source, tensor: torch.Tensor) -> tuple[bool, ...] | None:
+        """For each dimension of the tensor at `source`, whether its size is to be symbolic; None for none.
 
-        Sizes 0 and 1 stay fixed: broadcasting gives them a meaning of their own.
+        Sizes 0 and 1 stay fixed, for broadcasting gives them a meaning of their own, and so do parameters'.
+        The user's marks (`mark_dynamic`, `mark_static`) go before everything but ``dynamic=False``.
         """
-        if self._dynamic is False:
-            return (False,) * len(shape)
-        if self._dynamic is True:
-            return tuple(size > 1 for size in shape)
-        name = source.name()
-        changed = [self._shared.note(f"{name}.size({dim})", size) for dim, size in enumerate(shape)]
-        return tuple(
-            self._automatic and has_changed and size > 1
-            for has_changed, size in zip(changed, shape, strict=True)
+        if self._dynamic is False or isinstance(tensor, torch.nn.Parameter):
+            return None
+        marked, fixed = _marks(tensor)
+        wanted = tuple(
+            size > 1 and dim not in fixed and (dim in marked or self._changes(source, dim, size))
+            for dim, size in enumerate(tensor.shape)
         )
+        return wanted if any(wanted) else None
+
+    def _changes(self, source: Source, dim: int, size: int) -> bool:
+        if self._dynamic is True:
+            return True
+        return self._shared.note(f"{source.name()}.size({dim})", size) and self._automatic
+
+
+def _marks(tensor: torch.Tensor) -> tuple[frozenset[int], frozenset[int]]:
+    """The dimensions that the user marked as dynamic and as static."""
+    own = tensor.__dict__
+    if not own:
+        return frozenset(), frozenset()
+    theirs = interop.dim_marks(tensor)
+    return own.get(DYNAMIC, frozenset()) | theirs.dynamic, own.get(STATIC, frozenset()) | theirs.static

@@ -175,6 +175,10 @@ class Make(ABC):
         """A suspended frame of a generator function called by the program."""
 
     @abstractmethod
+    def symbol(self, number: float, source: Source) -> Var:
+        """A number of the program that is not fixed by the capture."""
+
+    @abstractmethod
     def graph_result(self, result: object) -> Var:
         """Trackers for what `Graph.call` returned: tensors, symbolic numbers, constants, tuples of these."""
 

@@ -9,12 +9,10 @@ from typing import Any, TypeVar
 import torch
 
 from graphlift import _C
+from graphlift.dynamic import DYNAMIC, STATIC
 from graphlift.rules import mark
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-#: Attributes of a tensor that hold its marked dimensions.
-DYNAMIC, STATIC = "_graphlift_dynamic", "_graphlift_static"
 
 
 def disable(function: Any = None) -> Any:

@@ -26,7 +26,7 @@ def _take(stance: Stance) -> Stance:
     return former
 
 
-class set_stance:  # noqa: N801 - used as a function
+class set_stance:
     """Say what compiled functions do from now on; as a context manager, for the block only.
 
     Arguments:

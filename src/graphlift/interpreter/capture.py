@@ -11,7 +11,10 @@ from collections.abc import Callable, Hashable
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
+import torch
+
 from graphlift import _C
+from graphlift.dynamic import DynamicPolicy
 from graphlift.heap import Handle, Heap
 from graphlift.output_graph import OutputGraph
 from graphlift.protocol import Make, Tx, Var, Where
@@ -67,7 +70,7 @@ class Capture:
         settings: the capture settings (backend, dynamic, fullgraph, …).
         inline: ``inline(tx, function, code, bound, closure, module_globals)`` runs a called function.
         resume: ``resume(tx, frame, sent, error)`` runs a suspended frame on.
-        dynamic_policy: decides which numbers and sizes become symbolic.
+        policy: decides which numbers and sizes become symbolic.
 
     Attributes:
         max_depth: how deep calls are followed.
@@ -82,7 +85,7 @@ class Capture:
         *,
         inline: Callable[..., Var],
         resume: Callable[..., tuple[bool, Var]],
-        dynamic_policy: Any = None,
+        policy: DynamicPolicy | None = None,
     ) -> None:
         self.settings = settings
         self.heap = Heap()
@@ -92,13 +95,21 @@ class Capture:
         self.objects: dict[int, tuple[object, Var]] = {}
         self.inline = inline
         self.resume = resume
-        self.dynamic_policy = dynamic_policy
+        self._policy = policy
         self.torch_state = _C.torch_state()
         self._at_end: list[Callable[[], None]] = []
 
     def maker(self, tx: Tx) -> Make:
         """The makers of trackers for one translator."""
         return cast(Make, Builder(tx, self.objects))
+
+    def is_symbolic(self, source: Source, number: float) -> bool:
+        """Whether a number of the program is not to be fixed by this capture."""
+        return self._policy is not None and self._policy.number(source, number)
+
+    def symbolic_sizes(self, source: Source, tensor: torch.Tensor) -> tuple[bool, ...] | None:
+        """For each dimension of an input whether its size is not to be fixed; None for none."""
+        return None if self._policy is None else self._policy.sizes(source, tensor)
 
     def at_end(self, action: Callable[[], None]) -> None:
         """Have `action()` called when the capture is over, whatever came of it; latest first."""

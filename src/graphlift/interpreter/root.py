@@ -8,6 +8,7 @@ from typing import Any
 from graphlift.bytecode.decode import decode
 from graphlift.codegen.entry_code import EntryCode, parameters
 from graphlift.codegen.pycodegen import PyCodegen
+from graphlift.dynamic import DynamicPolicy
 from graphlift.interpreter import inline
 from graphlift.interpreter.aliases import assume_distinct, assume_storages
 from graphlift.interpreter.base import InstructionTranslatorBase
@@ -87,9 +88,9 @@ class InstructionTranslator(InstructionTranslatorBase):
         return Translation(graph, body, self.capture.assumptions.rows)
 
 
-def new_capture(settings: Any, dynamic_policy: Any = None) -> Capture:
+def new_capture(settings: Any, policy: DynamicPolicy | None = None) -> Capture:
     """The shared state of a capture of one frame."""
-    return Capture(settings, inline=inline.inline, resume=inline.resume, dynamic_policy=dynamic_policy)
+    return Capture(settings, inline=inline.inline, resume=inline.resume, policy=policy)
 
 
 def entry_code(code: CodeType, translation: Translation, product: str | None) -> EntryCode:

@@ -71,8 +71,10 @@ def makes(name: str) -> Callable[[F], F]:
 
 
 def wrap_constant(tx: Tx, value: Any, source: Source | None) -> Var:
-    """The rule for constants that are compared by type and value."""
+    """The rule for constants that are compared by type and value; numbers that change become symbolic."""
     if source is not None:
+        if type(value) in (int, float) and tx.capture.is_symbolic(source, value):
+            return tx.make.symbol(value, source)
         tx.guard("constant", source, value)
     return ConstantVariable(value, source)
 

@@ -19,6 +19,7 @@ from graphlift.protocol import Codegen, Tx, Var
 from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.builder import maker
 from graphlift.variables.graph_calls import graph_argument, record, result_of
 
 _BINARY: Final[dict[str, Any]] = {
@@ -182,3 +183,10 @@ def _result(tx: Tx, value: SymValue) -> Var:
 def settled(tx: Tx, var: Var) -> Var:
     """`var` itself, or the constant that a symbolic number is in this capture."""
     return var.settle(tx) if isinstance(var, SymNodeVariable) else var
+
+
+@maker
+def symbol(tx: Tx, number: float, source: Source) -> SymNodeVariable:
+    """A number of the program that differs from call to call: an input of the graph."""
+    tx.guard("type", source, type(number))
+    return SymNodeVariable(tx.graph.add_symbol_input(number, source), source)

@@ -278,7 +278,7 @@ def wrap_tensor(tx: Tx, value: torch.Tensor, source: Source | None) -> Var:
         tx.fail(Reason.UNSUPPORTED_VALUE, "a tensor that cannot be found again at the next call")
     if value.layout is not torch.strided:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor of layout {value.layout}")
-    made: GraphValue = tx.graph.add_tensor_input(value, source)
+    made: GraphValue = tx.graph.add_tensor_input(value, source, tx.capture.symbolic_sizes(source, value))
     tx.guard(TENSOR, source, made.meta)
     return TensorVariable(made, source)
 

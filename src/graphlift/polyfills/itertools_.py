@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-MISSING: Any = object()
+class MISSING:
+    """Stands for what is not there; a class, so that it is one object for good."""
+
 
 
 def chain(iterables: Iterable[Iterable[Any]]) -> Iterator[Any]:

@@ -11,7 +11,7 @@ import copyreg
 import functools
 import itertools
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -184,7 +184,8 @@ class Comparison:
             self.compare(left, right, f"{path}[{index}]")
 
     def _dicts(self, expected: dict[Any, Any], actual: dict[Any, Any], path: str) -> None:
-        left, right = list(dict.items(expected)), list(dict.items(actual))
+        kind: Any = OrderedDict if isinstance(expected, OrderedDict) else dict  # whose order is not the storage's
+        left, right = list(kind.items(expected)), list(kind.items(actual))
         if len(left) != len(right):
             self.differ(path, f"keys are {short(list(actual))}, expected {short(list(expected))}")
             return

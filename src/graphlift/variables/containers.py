@@ -32,7 +32,7 @@ _KINDS: Final = (OrderedDict, defaultdict, dict, list, tuple, set, frozenset)
 def kind_of(cls: type) -> type | None:
     """The builtin container that a class derives from (and is not itself), or None."""
     mro = mro_of(cls)
-    return next((kind for kind in _KINDS if kind in mro and kind is not cls), None)
+    return None if cls in _KINDS else next((kind for kind in _KINDS if kind in mro), None)
 
 
 class ContainerObject(UserDefinedObject):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 
 import torch
 
 from graphlift.polyfills import mappings, reductions
 from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
 from graphlift.variables.base import UNKNOWN, VariableTracker
 from graphlift.variables.builtin_object import constant, make_list, make_tuple
 from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.dict_views import MappingProxyVariable
 from graphlift.variables.folding import fold, known
 from graphlift.variables.ranges import RangeVariable
 from graphlift.variables.sequences import TupleVariable
@@ -165,6 +169,16 @@ def _slice(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
     return tx.make.slice(*args, *[nothing] * (3 - len(args)))
 
 
+@constructs(MappingProxyType, whole=True)
+def _proxy(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if kwargs or len(args) != 1:
+        return fold(tx, MappingProxyType, *[{}] * len(args), **dict.fromkeys(kwargs))
+    mapping: VariableTracker = args[0].realize(tx)
+    if not issubclass(mapping.python_type(tx), dict):
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a proxy of {mapping!r}")
+    return MappingProxyVariable(mapping)
+
+
 def _fromkeys(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """``dict.fromkeys``: the class is called without arguments, then items are set."""
     if kwargs or not 1 <= len(args) <= 2:
@@ -176,4 +190,4 @@ def _fromkeys(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     return tx.run_host(mappings.fromkeys, [cls, make_tuple(tx, keys), value])
 
 
-CLASS_METHODS[dict, "fromkeys"] = _fromkeys
+CLASS_METHODS[dict, "fromkeys"] = CLASS_METHODS[OrderedDict, "fromkeys"] = _fromkeys

@@ -224,7 +224,7 @@ def same_object(tx: Tx, left: VariableTracker, right: VariableTracker) -> bool:
         if constant.as_constant() is not None and other.python_type(tx) is constant.python_type(tx):
             tx.fail(Reason.IDENTITY, f"`is` between {left!r} and {right!r}")
         return False
-    if left.source is not None and right.source is not None:
+    if left.source is not None and right.source is not None and left.python_type(tx) is right.python_type(tx):
         tx.guard("distinct", left.source, right.source)
     return False
 

@@ -1,0 +1,106 @@
+"""Sets: what captured programs do to them is what plain Python does."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from graphlift.testing.check import check
+
+
+def build(x):
+    s = {3, 1, 2}
+    t = set("hello") | {"z"}
+    s.add(10)
+    s.add(1)
+    return x + len(s), s, sorted(t), list(s), [v for v in {8, 0, 16}], frozenset([1, 2]), set(), {x.dtype} == {torch.float32}
+
+
+def operators(x, s):
+    t = {2, 3, 9}
+    return (
+        x + len(s), s | t, s & t, s - t, s ^ t, s == {1, 2, 3}, s < {1, 2, 3, 4}, s >= {1}, s != t, {1} <= s,
+        s.union([7], (8,)), s.intersection(range(3)), s.difference([1]), s.symmetric_difference([1, 99]),
+        s.isdisjoint([55]), s.issubset(range(10)), s.issuperset([1]), 2 in s, "a" not in s, frozenset(s) == s,
+    )  # fmt: skip
+
+
+def change(x, s):
+    s.add(4)
+    s.discard(1)
+    s.discard(77)
+    s.remove(2)
+    s.update([5, 6], {7})
+    s |= {8}
+    s &= {3, 4, 5, 8}
+    s -= {5}
+    s ^= {3, 100}
+    return x + len(s)
+
+
+def change_more(x, s):
+    s.intersection_update([1, 2, 5])
+    s.difference_update([5], {1})
+    s.symmetric_difference_update({2, 6})
+    c = s.copy()
+    s.clear()
+    s.add("only")
+    return x + 1, c, sorted(c)
+
+
+def iterate(x, s):
+    total = 0
+    for v in s:
+        total += v
+    return x + total, [v for v in s], list(s), sum(s), max(s), min(s), any(s), tuple(s)
+
+
+def of_generators(x, s, words):
+    s.update(map(int, words), (i * 10 for i in range(2)))
+    return x + len(s), sorted(s), {w for w in words} == set(words)
+
+
+def orders(x):
+    s = set()
+    for v in (8, 0, 16, 24, 5):
+        s.add(v)
+    a = list(s)
+    s.discard(0)
+    s.add(32)
+    b = list(s)
+    p = s.pop()
+    return x + 1, a, b, p, list(s), list(s | {40, 48}), list(s & {8, 16}), list({"x": 1, "y": 2}.keys() | {"q"})
+
+
+def nested(x):
+    s = {frozenset([1, 2]), frozenset()}
+    return x + 1, {1, 2} in s, len(s), {(1, 2), (3,)} == {(3,), (1, 2)}
+
+
+def types_inside(x):
+    return x + 1, type(x) in {torch.Tensor, int}, int in {int, str}, isinstance(1, tuple({int, str}))
+
+
+@pytest.mark.parametrize("fn", [operators, change, change_more, iterate], ids=lambda fn: fn.__name__)
+def test_set(fn):
+    check(fn, torch.ones(2), {1, 2, 3}, fullgraph=True)
+
+
+@pytest.mark.parametrize("fn", [build, orders, nested], ids=lambda fn: fn.__name__)
+def test_made_inside(fn):
+    check(fn, torch.ones(2), fullgraph=True)
+
+
+def test_order_that_is_not_known_breaks():
+    check(types_inside, torch.ones(2), graphs=None, breaks=None)
+
+
+def test_updated_by_generators():
+    check(of_generators, torch.ones(2), {3}, ["1", "2", "1"], fullgraph=True)
+
+
+def test_other_elements_are_noticed():
+    def fn(x, s):
+        return x + 1 if 3 in s else x - 1
+
+    check(fn, torch.ones(2), {1, 3}, then=[(torch.ones(2), {1, 2}), (torch.ones(2), {1, 2, 3})], recompiles=None)

@@ -190,7 +190,9 @@ def _decide(filename: str) -> tuple[bool, FileTreatment]:
     path = os.path.normcase(os.path.realpath(filename))
     below = in_torch(filename)
     if below is not None:
-        return below.startswith("nn/modules/"), _torch_part(below)
+        # The plumbing of modules is reached from their callers; by itself it is not worth a graph.
+        root = below.startswith("nn/modules/") and below != "nn/modules/module.py"
+        return root, _torch_part(below)
     if path.startswith(_OWN):
         return False, "skip"
     for folder in _SITE:

@@ -252,6 +252,9 @@ def _operand(tx: Tx, other: VariableTracker) -> Any:
         return value if type(value) in _NUMBERS else None
     if cls is SymNodeVariable:
         return as_graph_argument(tx, other)
+    beneath = getattr(other, "storage", None)
+    if type(beneath) is ConstantVariable:  # a number of a derived class, e.g. a member of an `enum.IntEnum`
+        return _operand(tx, beneath)
     if hasattr(other.python_type(tx), "__array_priority__"):
         tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor and an object of {other.python_type(tx).__name__}")
     return None

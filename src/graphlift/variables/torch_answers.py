@@ -102,7 +102,7 @@ _always(
     torch.is_storage,
     _C._is_tracing,
 )
-_always(None, _C._get_tracing_state)
+_always(None, _C._get_tracing_state, _C._log_api_usage_once, _C._log_api_usage_metadata)
 
 
 @torch_model(rules.graph_break)

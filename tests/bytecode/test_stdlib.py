@@ -19,6 +19,7 @@ from types import CodeType
 import pytest
 
 from graphlift.bytecode.decode import Decoded
+from graphlift.bytecode.emit import const_key
 from graphlift.bytecode.listing import listing
 from graphlift.bytecode.liveness import Liveness
 from graphlift.bytecode.reassemble import reassemble
@@ -51,7 +52,9 @@ def round_trip(code: CodeType) -> int:
     made = reassemble(code)
     verify(code, made)
     verify_code(made)
-    assert made.co_code == code.co_code  # the pools keep their order, so even the bytes agree
+    if len(set(map(const_key, code.co_consts))) == len(code.co_consts):
+        # The pools keep their order, so even the bytes agree, if the compiler stored no constant twice.
+        assert made.co_code == code.co_code
     assert made.co_exceptiontable == code.co_exceptiontable
     assert list(made.co_lines()) == list(code.co_lines()) or list(made.co_positions()) == list(
         code.co_positions()

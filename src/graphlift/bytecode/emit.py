@@ -21,7 +21,7 @@ from graphlift.bytecode.stack_depth import Flow, Guarded
 from graphlift.bytecode.versions import OPCODES, Emitter
 from graphlift.errors import InternalError
 
-__all__ = ["Emitter", "Header", "Pools", "assemble"]
+__all__ = ["Assembly", "Emitter", "Header", "Pools", "assemble", "const_key", "encoded"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ _NUMBERS: dict[str, tuple[int, Operand]] = {name: (opmap[name], row.operand) for
 _STORES = frozenset({"STORE_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"})
 
 
-class _Assembly:
+class Assembly:
     """The instruction list while it turns into numbers: parallel lists, one item an instruction."""
 
     def __init__(self, items: Iterable[Item], pools: Pools) -> None:
@@ -232,9 +232,9 @@ class _Assembly:
         parts = []
         for at, (number, arg) in enumerate(zip(self.numbers, self.args, strict=True)):
             if at in spare:
-                parts.append(_encoded(number, arg, spare[at]))
+                parts.append(encoded(number, arg, spare[at]))
             else:
-                parts.append(_ENCODED.get(arg << 8 | number) or _encoded(number, arg))
+                parts.append(_ENCODED.get(arg << 8 | number) or encoded(number, arg))
         return b"".join(parts)
 
     def regions(self, offsets: Sequence[int]) -> Iterable[Region]:
@@ -250,21 +250,32 @@ class _Assembly:
                     yield Region(offsets[start], offsets[at], offsets[guard.target], guard.depth, guard.lasti)
             start = at
 
-    def spans(self, offsets: Sequence[int], first: Position) -> Iterable[tuple[int, Position]]:
-        """Code units by position, neighbours of one position together; `first` where there is none."""
-        start, position = 0, self.positions[0]
-        for at, here in enumerate(self.positions):
+    def spans(
+        self, offsets: Sequence[int], first: Position, count: int | None = None
+    ) -> Iterable[tuple[int, Position]]:
+        """Code units by position, neighbours of one position together.
+
+        Arguments:
+            offsets: as `offsets` gives them.
+            first: the position where an instruction has none.
+            count: how many instructions; all if None.
+        """
+        positions = self.positions[:count]
+        if not positions:
+            return
+        start, position = 0, positions[0]
+        for at, here in enumerate(positions):
             if here != position:
                 yield offsets[at] - start >> 1, position or first
                 start, position = offsets[at], here
-        yield offsets[-1] - start >> 1, position or first
+        yield offsets[len(positions)] - start >> 1, position or first
 
 
 #: Bytes of instructions met so far, by argument and opcode number in one.
 _ENCODED: dict[int, bytes] = {}
 
 
-def _encoded(number: int, arg: int, width: int = 0) -> bytes:
+def encoded(number: int, arg: int, width: int = 0) -> bytes:
     """The bytes of an instruction with prefixes and caches; at least `width` of them."""
     plain = WIDTHS[number]
     prefixes = max(width - plain, _extra(arg)) >> 1
@@ -304,7 +315,7 @@ def assemble(items: Sequence[Item], header: Header, pools: Pools | None = None) 
     if pools is None:
         pools = Pools(header)
     pools.add_locals(_stored(items))
-    assembly = _Assembly(items, pools)
+    assembly = Assembly(items, pools)
     if not assembly.numbers:
         raise InternalError("there are no instructions to assemble")
     flow = assembly.flow()

@@ -49,6 +49,7 @@ INSIDE: dict[str, tuple[str, ...]] = {
         "stack_depth",
         "emit",
         "reassemble",
+        "graft",
         "verify",
         "listing",
     ),

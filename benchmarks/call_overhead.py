@@ -21,21 +21,22 @@ import torch
 
 
 def measure(name: str, rounds: int) -> dict[str, float]:
-    """Best warm-call times of both engines, in microseconds."""
+    """Best warm-call times of both engines, in microseconds; graphs of each."""
     fn, args = programs.CALLED[name]()
+    figures: dict[str, float] = {}
     compiled = {}
     for engine in engines.BOTH:
-        engine.reset()
-        compiled[engine.name] = engine.compile(fn, backend=engines.canned)
-        for _ in range(3):
-            compiled[engine.name](*args)
-    times: dict[str, list[float]] = {engine.name: [] for engine in engines.BOTH}
+        engines.say(f"{name}: {engine.name}")
+        compiled[engine.name], figures[f"{engine.name}, graphs"] = engines.warmed(engine, fn, args)
     for _ in range(rounds):
         for engine_name, function in compiled.items():
-            times[engine_name].append(engines.seconds_per_call(function, args))
-    best = {f"{name}, us": min(values) * 1e6 for name, values in times.items()}
-    best["ratio"] = best["torch.compile, us"] / best["graphlift, us"]
-    return best
+            key = f"{engine_name}, us"
+            seconds = engines.seconds_per_call(function, args)
+            figures[key] = min(figures.get(key, float("inf")), seconds * 1e6)
+    engines.say("")
+    engines.say("\r")
+    figures["ratio"] = figures["torch.compile, us"] / figures["graphlift, us"]
+    return figures
 
 
 def main() -> None:
@@ -49,13 +50,13 @@ def main() -> None:
     figures: dict[str, dict[str, float]] = {}
     with torch.no_grad():
         engines.warm_up()
-        print(f"{'warm call':28}{'graphlift':>12}{'torch.compile':>16}{'ratio':>8}")
+        print(f"{'warm call':28}{'graphlift':>12}{'torch.compile':>16}{'ratio':>8}  graphs")
         for name in programs.CALLED:
             if arguments.only.lower() in name.lower():
                 row = figures[name] = measure(name, arguments.rounds)
                 print(
                     f"{name:28}{row['graphlift, us']:9.2f} us{row['torch.compile, us']:13.2f} us"
-                    f"{row['ratio']:7.1f}x",
+                    f"{row['ratio']:7.1f}x  {row['graphlift, graphs']} and {row['torch.compile, graphs']}",
                     flush=True,
                 )
     if arguments.json:

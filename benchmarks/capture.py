@@ -20,18 +20,21 @@ import torch
 
 
 def measure(name: str, rounds: int) -> dict[str, float]:
-    """Best first-call times of both engines, and plain Python's, in milliseconds."""
+    """Best first-call times of both engines and plain Python's call, in milliseconds; graphs of each."""
     fn, args = programs.CAPTURED[name]()
-    times: dict[str, list[float]] = {engine.name: [] for engine in engines.BOTH}
+    figures: dict[str, float] = {}
     for number in range(rounds):
         for engine in engines.BOTH:
-            print(f"\r{name}: round {number + 1} of {rounds}, {engine.name}     ", end="", file=sys.stderr)
-            times[engine.name].append(engines.first_call_seconds(engine, fn, args))
-    print("\r" + " " * 79 + "\r", end="", file=sys.stderr)
-    best = {f"{name}, ms": min(values) * 1e3 for name, values in times.items()}
-    best["plain, ms"] = engines.seconds_per_call(fn, args) * 1e3
-    best["ratio"] = best["torch.compile, ms"] / best["graphlift, ms"]
-    return best
+            engines.say(f"{name}: round {number + 1} of {rounds}, {engine.name}")
+            seconds, graphs = engines.first_call_seconds(engine, fn, args)
+            key = f"{engine.name}, ms"
+            figures[key] = min(figures.get(key, float("inf")), seconds * 1e3)
+            figures[f"{engine.name}, graphs"] = graphs
+    engines.say("")
+    engines.say("\r")
+    figures["plain, ms"] = engines.seconds_per_call(fn, args) * 1e3
+    figures["ratio"] = figures["torch.compile, ms"] / figures["graphlift, ms"]
+    return figures
 
 
 def main() -> None:
@@ -45,13 +48,14 @@ def main() -> None:
     figures: dict[str, dict[str, float]] = {}
     with torch.no_grad():
         engines.warm_up()
-        print(f"{'first call':28}{'graphlift':>12}{'torch.compile':>16}{'plain':>10}{'ratio':>8}")
+        print(f"{'first call':28}{'graphlift':>12}{'torch.compile':>16}{'plain':>10}{'ratio':>8}  graphs")
         for name in programs.CAPTURED:
             if arguments.only.lower() in name.lower():
                 row = figures[name] = measure(name, arguments.rounds)
                 print(
                     f"{name:28}{row['graphlift, ms']:9.1f} ms{row['torch.compile, ms']:13.1f} ms"
-                    f"{row['plain, ms']:7.1f} ms{row['ratio']:7.1f}x",
+                    f"{row['plain, ms']:7.1f} ms{row['ratio']:7.1f}x"
+                    f"  {row['graphlift, graphs']} and {row['torch.compile, graphs']}",
                     flush=True,
                 )
     if arguments.json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,14 +17,22 @@ import graphlift
 Function = Callable[..., Any]
 
 
+#: Graphs handed to the backends below, since it was last set to nought.
+graphs = 0
+
+
 def as_it_is(graph_module: Any, example_inputs: Sequence[Any]) -> Function:
     """The backend that does nothing: what is left is the engine's own cost."""
+    global graphs
+    graphs += 1
     forward: Function = graph_module.forward
     return forward
 
 
 def canned(graph_module: Any, example_inputs: Sequence[Any]) -> Function:
     """Runs the graph once and returns those results ever after: a warm call is the engine's cost alone."""
+    global graphs
+    graphs += 1
     forward, results = graph_module.forward, None
 
     def product(*args: Any) -> Any:
@@ -63,14 +72,33 @@ def warm_up() -> None:
         engine.reset()
 
 
-def first_call_seconds(engine: Engine, fn: Function, args: Sequence[Any]) -> float:
-    """Time of the first call of a newly compiled `fn`, with nothing remembered."""
+def first_call_seconds(engine: Engine, fn: Function, args: Sequence[Any]) -> tuple[float, int]:
+    """Time of the first call of a newly compiled `fn`, nothing remembered; and how many graphs it made."""
+    global graphs
     engine.reset()
+    graphs = 0
     compiled = engine.compile(fn, backend=as_it_is)
     gc.collect()
     start = time.perf_counter()
     compiled(*args)
-    return time.perf_counter() - start
+    return time.perf_counter() - start, graphs
+
+
+def warmed(engine: Engine, fn: Function, args: Sequence[Any]) -> tuple[Function, int]:
+    """A compiled `fn` whose graphs cost nothing any more, and how many graphs there are."""
+    global graphs
+    engine.reset()
+    graphs = 0
+    compiled = engine.compile(fn, backend=canned)
+    for _ in range(3):
+        compiled(*args)
+    return compiled, graphs
+
+
+def say(text: str) -> None:
+    """Progress, where somebody watches."""
+    if sys.stderr.isatty():
+        print(f"\r{text:79}", end="", file=sys.stderr, flush=True)
 
 
 def seconds_per_call(fn: Function, args: Sequence[Any], budget: float = 0.05) -> float:

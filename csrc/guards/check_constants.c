@@ -66,7 +66,7 @@ int gl_is_constant(PyObject *value)
         return gl_is_constant(slice->start) && gl_is_constant(slice->stop) && gl_is_constant(slice->step);
     }
     if (type == &PyType_Type) {
-        return !PyType_HasFeature((PyTypeObject *)value, Py_TPFLAGS_HEAPTYPE);
+        return gl_is_c_type((PyTypeObject *)value);
     }
     return is_torch_constant_type(type);
 }

@@ -100,7 +100,9 @@ GlFound gl_dict_find(PyObject *dict, const GlKey *key, PyObject **value)
         return find_in_general_table((PyDictObject *)dict, key, wanted, value);
     }
     if (!PyUnicode_CheckExact(wanted)) {
-        return key->by_identity ? GL_UNSURE : GL_ABSENT; /* no string equals another constant */
+        /* No string equals a constant of another type, or an object that equals itself only. */
+        int plain = Py_TYPE(wanted)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+        return key->by_identity && !plain ? GL_UNSURE : GL_ABSENT;
     }
     *value = _PyDict_GetItem_KnownHash(dict, wanted, key->hash);
     if (*value == NULL) {
@@ -181,7 +183,7 @@ Py_ssize_t gl_length(PyObject *object)
         return PyDict_GET_SIZE(object);
     }
     PyTypeObject *type = Py_TYPE(object);
-    while (type->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+    while (!gl_is_c_type(type)) {
         type = type->tp_base; /* down to the C type whose storage this is */
     }
     lenfunc length = type->tp_as_sequence ? type->tp_as_sequence->sq_length : NULL;

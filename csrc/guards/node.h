@@ -106,6 +106,12 @@ static inline PyObject *gl_held(PyObject *held)
     return object == Py_None ? NULL : object;
 }
 
+/* Whether a class was made in C: no program can change it or drop it. */
+static inline int gl_is_c_type(PyTypeObject *type)
+{
+    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE);
+}
+
 /* --- constants (check_constants.c) --- */
 
 /* Same exact type and same value, floats by their bits, collections item by item in order. */

@@ -174,24 +174,65 @@ def capturing() -> bool: ...
 
 @final
 class GuardProgram:
-    """A straight program of accessors and checks, run on a function and its flat parameters."""
+    """A straight program of accessors and checks, run on a function and its flat parameters.
+
+    A node is a tuple (name, index of the accessor it reads, operands...); roots have -1 there.
+    """
 
     def __init__(self, nodes: Sequence[tuple[Any, ...]], outputs: Sequence[int] = ()) -> None: ...
-    def check(self, function: FunctionType, params: tuple[Any, ...]) -> int:
+    def __len__(self) -> int: ...
+    def check(self, function: Any, params: tuple[Any, ...]) -> int:
         """-1 when all holds, else the index of the first node that does not."""
-    def bind(self, function: FunctionType, params: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def bind(self, function: Any, params: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The values of `outputs`, or None when a guard fails."""
+    def set_audit(self, audit: Callable[[Any, tuple[Any, ...], int], object] | None) -> None:
+        """Call it after each run with (function, params, failed node or -1); what it raises is raised."""
+    def measure(self, function: Any, params: tuple[Any, ...], times: int) -> tuple[int, float]:
+        """Run many times: the last result as of `check`, and the mean time in ns."""
+
+def iterator_state(iterator: object) -> tuple[Any, ...] | None:
+    """(iterated, items given) of a list, tuple or dict iterator, (start, step, length) left of a range
+    iterator, None for one that is used up or of another kind. Given is -1 where the next step would raise."""
 
 # --- tensor_reader.c ---------------------------------------------------------------------------
 
-def init_tensor_reader(tensor_type: type, samples: Sequence[Any], force_fallback: bool = False) -> str:
-    """Learn the tensor layout from sample tensors; returns ``"fast"`` or why the fallback is used."""
+def init_tensor_reader(
+    tensor_type: type,
+    samples: Sequence[Any],
+    reader: Callable[[Any], tuple[Any, ...]],
+    place_reader: Callable[[Any], tuple[int, int, int, int]],
+    force_fallback: bool = False,
+) -> str:
+    """Learn the tensor layout from sample tensors; returns ``"fast"`` or why `reader` is asked instead.
+
+    The classes of the samples count as those whose attributes run no Python code.
+    """
+
+def dtype_code(dtype: Any) -> int:
+    """The number by which guards know a dtype."""
 
 def read_tensor(tensor: Any) -> tuple[Any, ...]:
     """(dtype code, device type, device index, key set, requires_grad, sizes, strides, offset)."""
 
+def read_metadata(tensor: Any) -> tuple[Any, ...]:
+    """(dtype, device, layout, key set, requires_grad, is_leaf, sizes, strides, offset), torch's own objects."""
+
+def tensor_place(tensor: Any) -> tuple[int, int, int, int] | None:
+    """(storage identity, data pointer, bytes, offset in elements); None for a tensor without storage."""
+
 # --- torch_state.c -----------------------------------------------------------------------------
 
-def init_torch_state(readers: Sequence[Callable[[], Any]], force_fallback: bool = False) -> str: ...
+def init_torch_state(
+    readers: Sequence[tuple[str, Callable[[], int]]],
+    stacks_reader: Callable[[], bytes],
+    functorch_key: int,
+    set_grad: Callable[[bool], object],
+    force_fallback: bool = False,
+) -> str:
+    """Take the fields, by name; returns ``"fast"``, or the names of those read through Python.
+
+    `stacks_reader` tells what lies on the stacks of modes and transforms, when they are not empty.
+    """
+
 def torch_state() -> bytes:
     """The global torch state that every captured tensor operation reads, as one comparable value."""

@@ -48,21 +48,17 @@ class Check:
         return code.co_filename, line
 
 
-class CompiledGuards:
-    """A guard program with what is needed to explain it.
+class GuardTable:
+    """Guards as data, and what Python can do with them.
 
     Attributes:
-        program: to be run at each call.
-        rows: its nodes, as data.
+        rows: the nodes of the program.
         checks: the guards in the order in which they are checked.
     """
 
-    __slots__ = ("_first_rows", "_names", "checks", "program", "rows")
+    __slots__ = ("_first_rows", "_names", "checks", "rows")
 
-    def __init__(
-        self, rows: Rows, checks: list[Check], first_rows: list[int], outputs: Sequence[int]
-    ) -> None:
-        self.program: Final = _C.GuardProgram(rows.for_program(), outputs)
+    def __init__(self, rows: Rows, checks: list[Check], first_rows: list[int]) -> None:
         self.rows: Final[list[Row]] = rows.rows
         self.checks: Final = checks
         self._first_rows: Final = first_rows
@@ -100,15 +96,32 @@ class CompiledGuards:
 
     def lines(self) -> list[str]:
         """One line of text a guard."""
-        return [self._line(check) for check in self.checks]
+        return [self.line(check) for check in self.checks]
 
-    def _line(self, check: Check) -> str:
+    def line(self, check: Check) -> str:
+        """A guard as text: the place, what must hold, and the user's line that made it matter."""
         names = [self.place_name(at) for at in check.ats]
         text = check.kind.describe(check.payload, *names)
         if names and check.kind.name not in ("expression", "overlap"):
             text = f"{names[0]} {text}"
         where = check.user_line()
         return text if where is None else f"{text}  # {where[0]}:{where[1]}"
+
+
+class CompiledGuards(GuardTable):
+    """A guard program with what is needed to explain it.
+
+    Attributes:
+        program: to be run at each call.
+    """
+
+    __slots__ = ("program",)
+
+    def __init__(
+        self, rows: Rows, checks: list[Check], first_rows: list[int], outputs: Sequence[int]
+    ) -> None:
+        super().__init__(rows, checks, first_rows)
+        self.program: Final = _C.GuardProgram(rows.for_program(), outputs)
 
 
 def values_by_identity(values: Sequence[Any]) -> list[Any]:
@@ -123,7 +136,10 @@ def _lasting_place(where: Any) -> tuple[weakref.ref[CodeType], int] | None:
 def _in_order(guards: Sequence[Guard]) -> list[tuple[Kind, Guard]]:
     """Each guard once, in the order of checking: the process, then parameters themselves (cheap, and what
     differs most often), then the rest in the order in which the capture met it, then relations."""
-    process, parameters, rest, relations = [], [], [], []
+    process: list[tuple[Kind, Guard]] = []
+    parameters: list[tuple[Kind, Guard]] = []
+    rest: list[tuple[Kind, Guard]] = []
+    relations: list[tuple[Kind, Guard]] = []
     seen: set[tuple[Any, ...]] = set()
     for guard in guards:
         kind = find_kind(guard.kind)
@@ -160,7 +176,7 @@ def compile_guards(
     first_rows.append(len(rows.rows))
     compiled = CompiledGuards(rows, checks, first_rows, [rows.at(source) for source in outputs])
     if check:
-        compiled.program.set_audit(auditor(compiled))
+        compiled.program.set_audit(auditor(GuardTable(rows, checks, first_rows)))
     return compiled
 
 
@@ -168,27 +184,20 @@ class GuardFacesDisagreeError(AssertionError):
     """The C face and the Python face of a guard say different things."""
 
 
-def auditor(compiled: CompiledGuards) -> Callable[[Any, tuple[Any, ...], int], None]:
+def auditor(table: GuardTable) -> Callable[[Any, tuple[Any, ...], int], None]:
     """What runs after each run of the program when faces are compared."""
-    known = weakref.ref(compiled.program)
-    rows, checks = compiled.rows, compiled.checks
-    twin = object.__new__(CompiledGuards)  # the same data without the program, which owns this function
-    object.__setattr__(twin, "rows", rows)
-    object.__setattr__(twin, "checks", checks)
-    object.__setattr__(twin, "_first_rows", compiled._first_rows)
-    object.__setattr__(twin, "_names", compiled._names)
 
     def audit(function: Any, params: tuple[Any, ...], failed: int) -> None:
-        if known() is None:
-            return
-        culprit = twin.check_of_row(failed) if failed >= 0 else None
-        for check in checks:
-            says = twin.holds(check, function, params)
+        culprit = table.check_of_row(failed) if failed >= 0 else None
+        if failed >= 0 and culprit is None:
+            return  # a place that only the binding needs
+        for check in table.checks:
+            says = table.holds(check, function, params)
             if check is culprit:
                 if says:
-                    raise GuardFacesDisagreeError(f"only the program objects to: {twin._line(check)}")
+                    raise GuardFacesDisagreeError(f"only the program objects to: {table.line(check)}")
                 return
             if not says:
-                raise GuardFacesDisagreeError(f"only Python objects to: {twin._line(check)}")
+                raise GuardFacesDisagreeError(f"only Python objects to: {table.line(check)}")
 
     return audit

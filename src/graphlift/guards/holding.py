@@ -8,6 +8,7 @@ the process and leads to nothing of the user's.
 from __future__ import annotations
 
 import weakref
+from _collections import _tuplegetter  # type: ignore[import-not-found]
 from types import (
     ClassMethodDescriptorType,
     GetSetDescriptorType,
@@ -19,6 +20,10 @@ from typing import Any, Final
 
 #: `Py_TPFLAGS_HEAPTYPE`: the class was made while the program ran.
 _HEAP_TYPE: Final = 1 << 9
+#: `Py_TPFLAGS_IMMUTABLETYPE`: no attribute of the class can be set; C modules make such classes, too.
+_IMMUTABLE_TYPE: Final = 1 << 8
+
+_flags: Final[Any] = type.__dict__["__flags__"].__get__
 
 #: Descriptors that C types are made with; those of static types live as long as the process.
 _DESCRIPTORS: Final = frozenset(
@@ -31,7 +36,10 @@ _DESCRIPTORS: Final = frozenset(
     }
 )
 
-_OUTRIGHT: Final = frozenset({type(None), type(...), type(NotImplemented), int, float, bool, str, bytes, complex})
+#: Constants, and the fields of named tuples (an index and a text).
+_OUTRIGHT: Final = frozenset(
+    {type(None), type(...), type(NotImplemented), int, float, bool, str, bytes, complex, _tuplegetter}
+)
 _TORCH_OUTRIGHT: Final = frozenset({"dtype", "layout", "memory_format", "device", "qscheme"})
 
 
@@ -52,8 +60,11 @@ GONE: Final = Gone()
 
 
 def is_static_type(value: object) -> bool:
-    """Whether `value` is a class built into C, which no program can change or drop."""
-    return type(value) is type and not type.__flags__.__get__(value) & _HEAP_TYPE
+    """Whether `value` is a class made in C, which no program can change or drop."""
+    if not isinstance(value, type):
+        return False
+    flags = _flags(value)
+    return not flags & _HEAP_TYPE or bool(flags & _IMMUTABLE_TYPE)
 
 
 def hold(value: Any) -> Any:

@@ -172,7 +172,10 @@ class SlotOf:
         if owner is None:
             return None
         for found in namespace(owner).values():
-            if getattr(found, "__objclass__", None) is owner and getattr(found, "__name__", None) == self.name:
+            if (
+                getattr(found, "__objclass__", None) is owner
+                and getattr(found, "__name__", None) == self.name
+            ):
                 return found
         return None
 
@@ -241,7 +244,11 @@ def dict_keys(table: Any) -> list[Any]:
 
 
 def _item(sequence: Any, index: int) -> Any:
-    return tuple.__getitem__(sequence, index) if isinstance(sequence, tuple) else list.__getitem__(sequence, index)
+    return (
+        tuple.__getitem__(sequence, index)
+        if isinstance(sequence, tuple)
+        else list.__getitem__(sequence, index)
+    )
 
 
 def _cell(cell: Any) -> Any:
@@ -249,7 +256,7 @@ def _cell(cell: Any) -> Any:
 
 
 def _module_dict(module: Any) -> Any:
-    return ModuleType.__dict__["__dict__"].__get__(module)
+    return vars(ModuleType)["__dict__"].__get__(module)
 
 
 def _function_field(function: Any, name: str) -> Any:
@@ -274,7 +281,13 @@ def _class_slot(value: Any, slot: SlotOf) -> Any:
 
 
 def _iterated(iterator: Any) -> Any:
-    kinds = (type(iter([])), type(iter(())), type(iter({})), type(iter({}.values())), type(iter({}.items())))
+    kinds: tuple[type, ...] = (
+        type(iter([])),
+        type(iter(())),
+        type(iter({})),
+        type(iter({}.values())),
+        type(iter({}.items())),
+    )
     found = [item for item in gc.get_referents(iterator) if isinstance(item, (list, tuple, dict))]
     return found[0] if type(iterator) in kinds and found else MISSING
 

@@ -6,6 +6,7 @@ where they say the same as these. Knows nothing of guards.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import warnings
 import weakref
@@ -48,7 +49,7 @@ def place_plainly(tensor: torch.Tensor) -> tuple[int, int, int, int]:
     """Where a tensor's data lies, as ``_C.tensor_place`` gives it."""
     with _NO_FUNCTIONS():
         storage = tensor.untyped_storage()
-        return storage._cdata, storage.data_ptr(), storage.nbytes(), tensor.storage_offset()
+        return storage._cdata, storage.data_ptr(), storage.nbytes(), int(tensor.storage_offset())
 
 
 def _samples() -> Iterator[torch.Tensor]:
@@ -87,7 +88,7 @@ def _number(value: Any) -> int:
     if isinstance(value, tuple):
         return {(True, True): 0, (False, True): 1}.get(value, 2)
     if isinstance(value, torch.dtype):
-        return int(_C.dtype_code(value))
+        return _C.dtype_code(value)
     if isinstance(value, str):
         return {"none": 0, "ieee": 1, "tf32": 2, "bf16": 3, "highest": 4, "high": 5, "medium": 6}[value]
     return int(value)
@@ -102,7 +103,7 @@ def _asking(name: str, *args: Any) -> Callable[[], int] | None:
 
 def _grad_flags() -> int:
     """Bits as in torch's own structure: grad, inference, forward grad, threads, view replay."""
-    return (
+    return int(
         torch.is_grad_enabled()
         | torch.is_inference_mode_enabled() << 1
         | _C_torch._is_fwd_grad_enabled() << 2
@@ -193,10 +194,8 @@ class _Serials:
         if known is not None and known[0]() is thing:
             return known[1]
         self._last += 1
-        try:
+        with contextlib.suppress(TypeError):
             self._known[id(thing)] = (weakref.ref(thing), self._last)
-        except TypeError:
-            pass
         return self._last
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -88,7 +89,7 @@ def _pattern(places: Sequence[tuple[int, int, int, int]], sizes: Sequence[int]) 
     storages = {place[0]: place[1:3] for place in places}
     if len(spans) < sum(1 for data, length in storages.values() if data and length):
         return None
-    if any(end > start for (_, end), (start, _) in zip(spans, spans[1:], strict=False)):
+    if any(end > start for (_, end), (start, _) in pairwise(spans)):
         return None
     return tuple(rows)
 
@@ -124,7 +125,8 @@ class OverlapKind(Kind):
     def holds(self, payload: Any, *values: Any) -> bool:
         if not all(isinstance(value, torch.Tensor) for value in values):
             return False
-        return _pattern(list(map(place_plainly, values)), [row[1] for row in payload]) == payload
+        now = _pattern(list(map(place_plainly, values)), [row[1] for row in payload])
+        return bool(now == payload)
 
     def describe(self, payload: Any, *names: str) -> str:
         groups = len({row[0] for row in payload})

@@ -48,7 +48,7 @@ def is_constant(value: Any) -> bool:
         return all(map(is_constant, value))
     if cls is slice:
         return is_constant(value.start) and is_constant(value.stop) and is_constant(value.step)
-    return is_static_type(value)
+    return cls is type and is_static_type(value)
 
 
 class Baked:

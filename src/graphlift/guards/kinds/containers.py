@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphlift.guards.guard import Guard, Kind, kind
-from graphlift.guards.holding import GONE, held
+from graphlift.guards.holding import GONE, held, is_static_type
 from graphlift.guards.kinds.constants import is_constant, same_constant
 from graphlift.guards.kinds.showing import show
 from graphlift.guards.places import Rows, hold_key
@@ -15,7 +15,7 @@ from graphlift.guards.places import Rows, hold_key
 def _length(value: Any) -> int | None:
     """The length that the C storage tells, whatever a subclass's ``__len__`` says."""
     for cls in type(value).__mro__:
-        if not cls.__flags__ & (1 << 9) and hasattr(cls, "__len__"):
+        if is_static_type(cls) and hasattr(cls, "__len__"):
             return int(cls.__len__(value))
     return None
 
@@ -33,7 +33,7 @@ class LengthKind(Kind):
         return (at,), guard.payload[0]
 
     def holds(self, payload: Any, *values: Any) -> bool:
-        return _length(values[0]) == payload
+        return bool(_length(values[0]) == payload)
 
     def describe(self, payload: Any, *names: str) -> str:
         return f"has length {payload}"

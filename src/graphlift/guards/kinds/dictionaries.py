@@ -102,7 +102,8 @@ class NoAttrsKind(Kind):
         return "has no attributes of its own"
 
     def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
-        return f"{names[0]} had no attributes of its own, now it has {', '.join(map(repr, namespace(values[0])))}"
+        now = ", ".join(f"`{name}`" for name in namespace(values[0]))
+        return f"{names[0]} had no attributes of its own, now it has {now}"
 
 
 @kind

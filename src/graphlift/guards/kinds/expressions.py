@@ -77,13 +77,13 @@ def _power(a: Number, b: Number) -> Number:
 def _least(a: Number, b: Number) -> Number:
     if a != a or b != b:
         raise _NotExactError
-    return b if b < a else a
+    return min(a, b)
 
 
 def _greatest(a: Number, b: Number) -> Number:
     if a != a or b != b:
         raise _NotExactError
-    return b if b > a else a
+    return max(a, b)
 
 
 def _shift_left(a: int, b: int) -> int:
@@ -181,7 +181,7 @@ def _number(item: tuple[Any, ...], value: Any) -> Number:
     if sort in ("int", "float"):
         if type(value) is not (int if sort == "int" else float):
             raise _NotExactError
-        return value  # type: ignore[no-any-return]
+        return value
     if not isinstance(value, torch.Tensor):
         raise _NotExactError
     read = read_plainly(value)
@@ -209,7 +209,9 @@ class ExpressionKind(Kind):
                 item = (item[0], ats.setdefault(at, len(ats)), *item[2:])
             kept.append(item)
         order = tuple(ats)
-        rows.add("expression", -1, *((i[0], order[i[1]], *i[2:]) if isinstance(i, tuple) else i for i in kept))
+        rows.add(
+            "expression", -1, *((i[0], order[i[1]], *i[2:]) if isinstance(i, tuple) else i for i in kept)
+        )
         return order, tuple(kept)
 
     def holds(self, payload: Any, *values: Any) -> bool:
@@ -230,7 +232,7 @@ class ExpressionKind(Kind):
 
 
 def _input_name(item: tuple[Any, ...], names: Sequence[str]) -> str:
-    name = names[item[1]]
+    name: str = names[item[1]]
     if item[0] in ("int", "float"):
         return name
     return f"{name}.storage_offset()" if item[0] == "offset" else f"{name}.{item[0]}({item[2]})"
@@ -252,5 +254,5 @@ def in_infix(items: Sequence[Any], names: Sequence[str]) -> str:
                 f"{item}({stack[-1]}, {right})" if item.isalpha() and item not in ("and", "or")
                 else f"({stack[-1]} {item} {right})"
             )  # fmt: skip
-    text = stack[0]
+    text: str = stack[0]
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text

@@ -67,6 +67,8 @@ class EnumMember:
     def __init__(self, member: Enum) -> None:
         cls = type(member)
         self.owner: Final = weakref.ref(cls)
+        self.table: str
+        self.key: str | int
         if cls._member_map_.get(member._name_) is member:
             self.table, self.key = "_member_map_", member._name_
         elif type(member._value_) is int and cls._value2member_map_.get(member._value_) is member:
@@ -164,7 +166,7 @@ class IsKind(Kind):
         now = show(values[0])
         was = show_identified(payload)
         if now == was:
-            now = f"another {'function' if isinstance(values[0], FunctionType) else 'object'} of that description"
+            now = f"another {'function' if isinstance(values[0], FunctionType) else 'object'} like it"
         return f"{names[0]} was {was}, now it is {now}"
 
 

@@ -36,7 +36,7 @@ class IteratorKind(Kind):
         return (at,), state
 
     def holds(self, payload: Any, *values: Any) -> bool:
-        return _state(values[0]) == payload
+        return bool(_state(values[0]) == payload)
 
     def describe(self, payload: Any, *names: str) -> str:
         return "is used up" if payload is None else f"stands at {show(payload)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import CellType
 from typing import Any
 
 from graphlift.guards.guard import Guard, Kind, kind
@@ -71,8 +72,10 @@ class CellEmptyKind(Kind):
         return (at,), None
 
     def holds(self, payload: Any, *values: Any) -> bool:
+        if type(values[0]) is not CellType:
+            return False
         try:
-            values[0].cell_contents
+            values[0].cell_contents  # noqa: B018
         except ValueError:
             return True
         return False

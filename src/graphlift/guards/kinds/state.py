@@ -58,12 +58,12 @@ def _changed(state: bytes) -> list[str]:
     now = {name: reader() & (2**64 - 1) for name, reader in state_readers()}
     was = {name: int.from_bytes(state[8 * i : 8 * i + 8], sys.byteorder) for i, name in enumerate(_NAMES)}
     idle = now["keys_excluded"] == was["keys_excluded"] == _DEFAULT_EXCLUDED
-    return [
-        name for name in _NAMES if now[name] != was[name] and not (idle and name in _AUTOCAST_DTYPES)
-    ]
+    return [name for name in _NAMES if now[name] != was[name] and not (idle and name in _AUTOCAST_DTYPES)]
 
 
-_AUTOCAST_DTYPES: Final = frozenset(name for name in _NAMES if name.startswith("autocast_") and name != "autocast_cache")
+_AUTOCAST_DTYPES: Final = frozenset(
+    name for name in _NAMES if name.startswith("autocast_") and name != "autocast_cache"
+)
 _DEFAULT_EXCLUDED: Final = dict(state_readers())["keys_excluded"]()
 
 

@@ -138,7 +138,7 @@ def _difference(part: str, spec: TensorSpec, now: Any) -> str:
 class TensorFieldKind(Kind):
     """Something else that was read off a tensor. Payload: (field, value).
 
-    Fields: ``storage_offset``, or an attribute that torch keeps in C (``is_leaf``, ``grad_fn``, ``_base``, ...)
+    Fields: ``storage_offset``, or an attribute that torch keeps in C (``is_leaf``, ``grad_fn``, ``_base``)
     whose value is a constant.
     """
 
@@ -156,7 +156,9 @@ class TensorFieldKind(Kind):
         return (at,), (field, value)
 
     def holds(self, payload: Any, *values: Any) -> bool:
-        return isinstance(values[0], torch.Tensor) and same_constant(payload[1], _field(values[0], payload[0]))
+        return isinstance(values[0], torch.Tensor) and same_constant(
+            payload[1], _field(values[0], payload[0])
+        )
 
     def describe(self, payload: Any, *names: str) -> str:
         return f"has {payload[0]} == {show(payload[1])}"

@@ -7,10 +7,12 @@ from collections.abc import Hashable
 from typing import Any
 
 from graphlift.protocol import Codegen, Tx
+from graphlift.reasons import Reason
 from graphlift.sources import Source
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import wraps_if
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.graph_calls import as_graph_argument, graph_argument
 from graphlift.variables.slots.type_lookup import Binding, anchor, mro_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
@@ -51,6 +53,14 @@ def _builtin_part(value: Any) -> VariableTracker | None:
             plain: Any = kind.__dict__["__new__"](kind, value) if kind is not str else str.__str__(value)
             return ConstantVariable(plain)
     return None
+
+
+@graph_argument(EnumMemberVariable)
+def _as_argument(tx: Tx, var: EnumMemberVariable) -> Any:
+    """A mixed-in number is a number to torch."""
+    if var.storage is None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"{var!r} as an argument of a tensor operation")
+    return as_graph_argument(tx, var.storage)
 
 
 @wraps_if(lambda value: enum.Enum in mro_of(type(value)), order=50)

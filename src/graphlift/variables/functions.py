@@ -259,8 +259,10 @@ class FunctionVariable(VariableTracker):
             return make.from_value(self.code, None)
         if name == "__defaults__":
             return make.tuple(self.made_defaults) if self.made_defaults else make.constant(None)
-        if name == "__kwdefaults__" and not self.made_kwdefaults:
-            return make.constant(None)
+        if name == "__kwdefaults__":
+            if not self.made_kwdefaults:
+                return make.constant(None)
+            return self.refuse(tx, f"attribute {name!r}")
         if name == "__module__":
             found = namespace.lookup(tx, self.module_globals, "__name__", GlobalSource)
             return make.constant(None) if found is None else found

@@ -118,6 +118,19 @@ def wrap_method(tx: Tx, value: MethodType, source: Source | None) -> Var:
     return BoundMethodVariable(function, instance, source)
 
 
+@constructs(MethodType, whole=True)
+def _new_method(
+    tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> BoundMethodVariable:
+    if kwargs or len(args) != 2:
+        tx.raise_(TypeError, f"method expected 2 arguments, got {len(args)}")
+    if type_lookup(tx, args[0].realize(tx).python_type(tx), "__call__") is None:
+        tx.raise_(TypeError, "first argument must be callable")
+    if args[1].realize(tx).is_constant() and args[1].realize(tx).as_constant() is None:
+        tx.raise_(TypeError, "instance must not be None")
+    return BoundMethodVariable(args[0], args[1])
+
+
 # --- methods of C types -------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ come from the nearest C `__new__`, contents are put straight into instance dicti
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -65,8 +66,9 @@ def fill_member(value: Any, depth: int, name: str, member: Any) -> None:
 
 
 def clear_member(value: Any, depth: int, name: str) -> None:
-    """Delete through a member descriptor."""
-    namespace_of(mro_of(type(value))[depth])[name].__delete__(value)
+    """Delete through a member descriptor; nothing may be there (stored and deleted by the program)."""
+    with suppress(AttributeError):
+        namespace_of(mro_of(type(value))[depth])[name].__delete__(value)
 
 
 # --- emitting it --------------------------------------------------------------------------------

@@ -162,7 +162,8 @@ def _look(tx: Tx, cls: type, name: str) -> TypeAttr | None:
     source = at.child(TypeLookupSource, name)
     binding, is_data = _classify(tx, raw)
     if not is_immutable(cls):
-        if binding is Binding.PLAIN and type(raw) is not BuiltinFunctionType:
+        of_heap_type = binding is Binding.GETSET and not is_immutable(raw.__objclass__)
+        if of_heap_type or (binding is Binding.PLAIN and type(raw) is not BuiltinFunctionType):
             tx.guard("type", source, type(raw))
         else:
             tx.guard("type_lookup", at, name, raw)

@@ -159,5 +159,8 @@ MARK_ATTRIBUTES: Final = frozenset(
         "_dynamo_dynamic_range",
         "_dynamo_hint_overrides",
         "_dynamo_static_input_type",
+        "_dynamo_strict_unbacked_indices",
+        "_has_dynamo_dim_marking",
+        "_specialize_on",
     }
 )

@@ -32,6 +32,9 @@ class Graph(Protocol):
     def readable(self) -> str:
         """The graph as text."""
 
+    def release(self) -> None:
+        """Let go of the program's tensors."""
+
     @property
     def has_symbolic_floats(self) -> bool:
         """Whether an input is a float that the capture did not fix."""
@@ -93,15 +96,18 @@ def compile_graph(graph: Graph, settings: Settings) -> Callable[..., Any]:
         ValueError: there is no such backend.
     """
     chosen = lookup(settings.backend, settings.mode, settings.options, settings.dynamic)
-    if not chosen.wants.module:
-        return chosen.call(graph, ())
     if graph.has_symbolic_floats and not chosen.wants.symbolic_floats:
         fixed, restored = graph.with_fixed_floats()
-        return restored(_compile(fixed, chosen))
-    return _compile(graph, chosen)
+        product = restored(_compile(fixed, chosen))
+    else:
+        product = _compile(graph, chosen)
+    graph.release()
+    return product
 
 
 def _compile(graph: Graph, chosen: Backend) -> Callable[..., Any]:
+    if not chosen.wants.module:
+        return chosen.call(graph, ())
     try:
         with tracing(_LazyContext(graph)):
             product = chosen.call(graph.graph_module, graph.example_inputs(fake=chosen.wants.fake_inputs))

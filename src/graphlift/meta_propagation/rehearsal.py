@@ -58,7 +58,14 @@ def stand_in(record: MetaRecord, fill: int = 1) -> torch.Tensor:
 def _plain(record: MetaRecord, size: int, fill: int) -> torch.Tensor:
     memory = torch.full((size,), fill, dtype=record.dtype)
     empty = torch.empty(0, dtype=record.dtype)
-    return empty.set_(memory.untyped_storage(), record.storage_offset, record.shape, record.stride)
+    tensor = empty.set_(memory.untyped_storage(), record.storage_offset, record.shape, record.stride)
+    for twist in (torch.conj, torch._neg_view):
+        # A bit among the dispatch keys says that the elements are meant conjugated, or negated.
+        if record.dtype.is_complex and torch._C._dispatch_keys(tensor).raw_repr() != record.key_set:
+            twisted = twist(tensor)
+            if torch._C._dispatch_keys(twisted).raw_repr() == record.key_set:
+                return twisted
+    return tensor
 
 
 def _of_class(record: MetaRecord, tensor: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,12 @@ import torch
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
+from graphlift import _C
+from graphlift.guards import torch_readers
+
+# The reader of the state is set up where guards are.
+assert torch_readers.connected
+
 _DEVICES: Final = ("cpu", "cuda", "xpu", "mps")
 
 
@@ -58,8 +64,7 @@ class TorchState:
             cast,
             self.default_dtype,
             self.default_device,
-            torch.are_deterministic_algorithms_enabled(),
-            torch.get_float32_matmul_precision(),
+            _C.torch_state(),
         )
 
 

@@ -41,7 +41,11 @@ def same_storage(a: GraphValue, b: GraphValue) -> bool:
 
 
 def check_write(
-    template: Template, tensors: Sequence[GraphValue], inputs: Iterable[GraphValue], grad: bool
+    template: Template,
+    tensors: Sequence[GraphValue],
+    inputs: Iterable[GraphValue],
+    grad: bool,
+    region: Any = None,
 ) -> None:
     """See whether a call that writes can become part of the graph.
 
@@ -49,23 +53,34 @@ def check_write(
         tensors: its distinct tensor arguments.
         inputs: the graph's inputs.
         grad: whether grad mode is on.
+        region: metadata of the part of the written tensor that is written to, if not the whole.
 
     Raises:
         CannotPropagate: when its effect on other values, or whether it fails, cannot be foretold.
     """
     for write in template.writes:
         target = tensors[write.arg]
-        _check_overlap(target, tensors)
+        _check_overlap(target, tensors, region or target.meta)
         if write.data and grad:
             _check_autograd(write, target, tensors, inputs)
 
 
-def _check_overlap(target: GraphValue, tensors: Sequence[GraphValue]) -> None:
+def _check_overlap(target: GraphValue, tensors: Sequence[GraphValue], region: Any) -> None:
     for other in tensors:
         if other is target or not same_storage(other, target):
             continue
-        if other.meta is not target.meta and not _apart(other.meta, target.meta):
+        if not _same_place(other.meta, region) and not _apart(other.meta, region):
             raise CannotPropagate("an operation writes to memory that another of its arguments reads")
+
+
+def _same_place(a: Any, b: Any) -> bool:
+    """Whether two tensors on one storage are element by element the same memory."""
+    if a is b:
+        return True
+    if type(a) is SymbolicMeta or type(b) is SymbolicMeta:
+        return False
+    places = ((x.shape, x.stride, x.storage_offset, x.dtype) for x in (a, b))
+    return next(places) == next(places)
 
 
 def _apart(a: Any, b: Any) -> bool:

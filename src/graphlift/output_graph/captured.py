@@ -94,8 +94,15 @@ class CapturedGraph:
 
     @property
     def writes_inputs(self) -> bool:
-        """Whether an operation that is kept for its effect reads an input or a view of one."""
-        return any(operation.keep and _touches_input(operation) for operation in self.operations)
+        """Whether running it changes memory of an input, so that it matters which inputs share memory."""
+        written = (value for operation in self.operations for value in operation.written)
+        return any((value.base or value).index < 0 for value in written)
+
+    def release(self) -> None:
+        """Let go of the program's tensors; to be called when the backend is done with them."""
+        for value in self.inputs:
+            if isinstance(value, GraphValue):
+                value.real = None
 
     @property
     def fake_mode(self) -> Any:
@@ -156,8 +163,3 @@ class CapturedGraph:
 
 def _lone(value: Any) -> Any:
     return value if type(value) is GraphValue or type(value) is SymValue else None
-
-
-def _touches_input(operation: Operation) -> bool:
-    from_inputs = (value for value in operation.args if type(value) is GraphValue)
-    return any((value.base or value).real is not None for value in from_inputs)

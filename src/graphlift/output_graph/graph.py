@@ -16,21 +16,23 @@ import torch
 from graphlift.graph_value import (
     CannotPropagate,
     GraphContainer,
+    GraphError,
     GraphValue,
     StructResult,
     SymValue,
 )
 from graphlift.heap import Heap
-from graphlift.meta_propagation import Const, Items, Propagator, Same, Template
+from graphlift.meta_propagation import Const, Items, Propagator, Same, Template, View
 from graphlift.meta_propagation.state import COUNTERS, SETTERS, WITHOUT_TRACE, change
 from graphlift.metadata import PLAIN_CLASSES, MetaRecord, record_of
-from graphlift.output_graph.aliasing import apply_write, check_write, protected, root_of
+from graphlift.output_graph.aliasing import apply_write, check_write, protected, root_of, same_storage
 from graphlift.output_graph.captured import CapturedGraph
 from graphlift.output_graph.dynamic import DynamicCalls, Fake, Number, input_meta, is_dynamic
 from graphlift.output_graph.record import VALUES, Operation, operands
 from graphlift.output_graph.symbols import Symbols
 from graphlift.sources import Source
 
+_SETITEMS: Final = frozenset({operator.setitem, "__setitem__", torch.Tensor.__setitem__})
 _new = tuple.__new__
 _NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -141,7 +143,7 @@ class OutputGraph:
         if isinstance(found, MetaRecord):
             value = GraphValue(found, len(operations))
             # Twice as fast as calling the class; this is the hot line of a capture.
-            operations.append(_new(Operation, (target, method, args, kwargs, value, where, False, False)))
+            operations.append(_new(Operation, (target, method, args, kwargs, value, where, False, False, ())))
             return value
         call = Operation(target, method, args, kwargs, None, where, False, False)
         return self._take(found, tuple(tensors), call)
@@ -189,15 +191,31 @@ class OutputGraph:
         grad = self._propagator.state.grad
         if template.writes:
             inputs = (value for value in self.inputs if type(value) is GraphValue)
-            check_write(template, tensors, inputs, grad)
+            check_write(template, tensors, inputs, grad, self._region(call))
         if template.pure and _is_constant(template.output):
             return _constant(template.output)
         made = _Results(self, tensors, protected(call.target, grad))
-        mutable = call._replace(keep=not template.pure, raises=template.raises)
+        written = tuple(tensors[write.arg] for write in template.writes)
+        mutable = call._replace(keep=not template.pure, raises=template.raises, written=written)
         result = made.record(template.output, mutable)
         for write in template.writes:
             apply_write(self.heap, write, tensors[write.arg], on_fakes)
         return result
+
+    def _region(self, call: Operation) -> Any:
+        """For the setting of an item, the metadata of what is set; None where that is no view."""
+        if call.target not in _SETITEMS or len(call.args) != 3 or self._shared(call.args) < 2:
+            return None
+        try:
+            found, _ = self._propagator.find(operator.getitem, False, call.args[:2], _NOTHING)
+        except GraphError:
+            return None
+        view = found.output if isinstance(found, Template) else None
+        return view.record if isinstance(view, View) else None
+
+    def _shared(self, args: tuple[Any, ...]) -> int:
+        """How many of the arguments live on the memory of the first."""
+        return sum(type(x) is GraphValue and same_storage(x, args[0]) for x in args)
 
     # --- length ------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ class Operation(NamedTuple):
         where: the place in the user's program, or None.
         keep: whether it must stay when nobody uses its value.
         raises: whether it may fail by the values of its arguments.
+        written: values whose memory or metadata it changes.
     """
 
     target: Any
@@ -33,6 +34,7 @@ class Operation(NamedTuple):
     where: Any
     keep: bool
     raises: bool
+    written: tuple[Any, ...] = ()
 
 
 #: Classes whose instances are values of the graph.

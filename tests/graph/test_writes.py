@@ -1,0 +1,152 @@
+"""Operations that write: what they do to the metadata of their argument and of all that shares its memory."""
+
+from __future__ import annotations
+
+import operator
+
+import pytest
+import torch
+
+from graphlift.graph_value import CannotPropagate, MetaError
+
+
+def requires(value):
+    return value.meta.requires_grad, value.meta.is_leaf
+
+
+def test_a_write_can_make_the_whole_family_require_grad(recorder):
+    r = recorder(p=torch.ones(4, requires_grad=True))
+    base = r(torch.zeros, 4)
+    first, second = r(operator.getitem, base, slice(0, 2)), r(operator.getitem, base, slice(1, 3))
+    r("add_", first, r(operator.getitem, r["p"], slice(0, 2)))
+    real_p = r.real["p"]
+    real_base = torch.zeros(4)
+    real = [real_base, real_base[0:2], real_base[1:3]]
+    real[1].add_(real_p[0:2])
+    assert [requires(v) for v in (base, first, second)] == [(t.requires_grad, t.is_leaf) for t in real]
+
+
+def test_setitem_makes_the_target_require_grad(recorder):
+    r = recorder(p=torch.ones((), requires_grad=True))
+    base = r(torch.zeros, 4)
+    r(operator.setitem, base, 0, r["p"])
+    assert requires(base) == (True, False)
+
+
+def test_rollback_restores_metadata(recorder):
+    r = recorder(p=torch.ones(4, requires_grad=True), x=torch.ones(2, 3))
+    base = r(torch.zeros, 4)
+    view = r(operator.getitem, base, slice(0, 2))
+    mark, length = r.heap.mark(), r.graph.mark()
+    r("add_", base, r["p"])
+    r("t_", r["x"])
+    extra = r("view", base, 2, 2)
+    assert requires(view) == (True, False) and r["x"].meta.shape == (3, 2)
+    r.heap.rollback(mark)
+    r.graph.rollback(length)
+    assert requires(view) == (False, True) and requires(base) == (False, True)
+    assert r["x"].meta.shape == (2, 3)
+    assert extra not in base.views
+    assert len(r.graph.operations) == length[0]
+
+
+def test_shape_changes_in_place(recorder):
+    x = torch.arange(6.0).reshape(2, 3)
+    r = recorder(x=x)
+    r("t_", r["x"])
+    r("unsqueeze_", r["x"], 0)
+    assert r["x"].meta.shape == (1, 3, 2) and r["x"].meta.stride == (3, 1, 3)
+    graph = r.finish(r["x"])
+    assert graph.writes_inputs
+    twin = x.clone()
+    graph.forward(twin)
+    assert torch.equal(twin, x.t().unsqueeze(0))
+
+
+def test_out_arguments(recorder):
+    r = recorder(x=torch.arange(3.0), y=torch.zeros(3))
+    assert r(torch.add, r["x"], 1, out=r["y"]) is r["y"]
+    graph = r.finish()
+    assert graph.node_count == 1 and graph.writes_inputs
+    y = torch.zeros(3)
+    graph.forward(*r.values(graph, y=y))
+    assert torch.equal(y, torch.arange(3.0) + 1)
+
+
+def test_a_write_to_memory_that_is_read_is_refused(recorder):
+    r = recorder(x=torch.arange(5.0), y=torch.ones(4))
+    low, high = r(operator.getitem, r["x"], slice(None, -1)), r(operator.getitem, r["x"], slice(1, None))
+    with pytest.raises(CannotPropagate):
+        r(torch.addcmul, low, r["y"], r["y"], out=high)
+
+
+def test_a_write_to_memory_that_another_input_shares_is_refused_where_it_matters(recorder):
+    memory = torch.arange(6.0)
+    r = recorder(a=memory[:4], b=memory[2:])
+    with pytest.raises(CannotPropagate):
+        r("add_", r["a"], r["b"])
+
+
+def test_apart_in_one_memory(recorder):
+    memory = torch.arange(6.0)
+    r = recorder(a=memory[:3], b=memory[3:])
+    r("add_", r["a"], r["b"])
+    assert r.finish().writes_inputs
+
+
+def test_leaves_that_require_grad_are_not_written_to(recorder):
+    r = recorder(p=torch.ones(4, requires_grad=True))
+    with pytest.raises(MetaError, match="leaf Variable"):
+        r("add_", r["p"], 1)
+    with pytest.raises(CannotPropagate):
+        r("add_", r("view", r["p"], 2, 2), 1)
+
+
+def test_pieces_are_protected_by_autograd(recorder):
+    r = recorder(p=torch.ones(4, requires_grad=True))
+    first, _ = r(torch.chunk, r(operator.mul, r["p"], 2), 2)
+    with pytest.raises(CannotPropagate):
+        r("add_", first, 1)
+
+
+def test_written_through_an_overlapping_view(recorder):
+    r = recorder(x=torch.ones(1))
+    spread = r("expand", r["x"], 3)
+    with pytest.raises(MetaError):
+        r("add_", spread, 1)
+    r(operator.setitem, spread, -1, 3.0)
+    graph = r.finish(spread)
+    assert torch.equal(graph.forward(torch.ones(1))[0], torch.full((3,), 3.0))
+
+
+def test_detached_memory_does_not_come_to_require_grad(recorder):
+    r = recorder(p=torch.ones(4, requires_grad=True))
+    base = r(torch.zeros, 4)
+    r("detach", base)
+    with pytest.raises(CannotPropagate):
+        r("add_", base, r["p"])
+
+
+def test_gradients_through_writes_to_views(recorder):
+    p = torch.arange(6.0, requires_grad=True)
+    w = torch.full((3,), 2.0, requires_grad=True)
+
+    def program(v, w):
+        v.mul_(w)
+        u = v.t()
+        u[0] += 3
+        return (v * v).sum() + u[1].sum()
+
+    v = (p * 1).view(2, 3)
+    r = recorder(v=v, w=w)
+    r("mul_", r["v"], r["w"])
+    u = r("t", r["v"])
+    row = r(operator.getitem, u, 0)
+    r(operator.setitem, u, 0, r(operator.iadd, row, 3))
+    loss = r(operator.add, r("sum", r(operator.mul, r["v"], r["v"])), r("sum", r(operator.getitem, u, 1)))
+    graph = r.finish(loss)
+    expected = program((p * 1).view(2, 3), w)
+    got = graph.forward((p * 1).view(2, 3), w)[0]
+    assert torch.equal(got, expected)
+    for a, b in zip(torch.autograd.grad(got, (p, w)), torch.autograd.grad(expected, (p, w)), strict=True):
+        assert torch.equal(a, b)

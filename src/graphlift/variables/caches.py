@@ -39,7 +39,7 @@ class CachedFunctionVariable(UserDefinedObject):
         own = self.instance_dict(tx)
         assert own is not None
         wrapped: Any = namespace.lookup(tx, own, "__wrapped__", AttrSource)
-        code = getattr(dict_of(self.value), "get", lambda _: None)("__wrapped__").__code__
+        code = (dict_of(self.value) or {})["__wrapped__"].__code__
         values = [arg.realize(tx) for arg in args]
         named = {name: value.realize(tx) for name, value in kwargs.items()}
         constant = all(value.is_constant() for value in [*values, *named.values()])

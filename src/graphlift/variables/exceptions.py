@@ -1,7 +1,7 @@
 """Exception instances: raised by the program or by its operations, caught, chained, made real.
 
-Owns what the C part of ``BaseException`` keeps (``args``, ``__cause__``, ``__context__``, ...), and the matching
-of ``except`` clauses. Mirrors Objects/exceptions.c and PyErr_GivenExceptionMatches of Python/errors.c.
+Owns what the C part of ``BaseException`` keeps (``args``, ``__cause__``, ``__context__``), and the matching of
+``except`` clauses. Mirrors Objects/exceptions.c and PyErr_GivenExceptionMatches of Python/errors.c.
 """
 
 from __future__ import annotations
@@ -199,8 +199,7 @@ def instantiate(tx: Tx, value: Var) -> VariableTracker:
 
 def is_exception_class(value: VariableTracker) -> bool:
     """Whether a realised tracker is a class of exceptions."""
-    cls = getattr(value, "value", None)
-    return isinstance(value, ClassVariable) and BaseException in mro_of(cls)  # type: ignore[arg-type]
+    return isinstance(value, ClassVariable) and BaseException in mro_of(value.value)
 
 
 def set_cause(tx: Tx, value: VariableTracker, cause: Var) -> None:
@@ -222,7 +221,7 @@ def set_context(tx: Tx, value: Any, handled: Any) -> None:
         seen.add(id(link))
         behind = _context_of(link)
         if behind is value:
-            UserDefinedObject.write_member(link, tx, _CONTEXT, "__context__", tx.make.constant(None))
+            UserDefinedObject.write_member(link, tx, _CONTEXT, "__context__", tx.make.constant(None))  # type: ignore[arg-type]
             break
         link = behind
     if isinstance(value, ExceptionVariable):

@@ -36,8 +36,8 @@ def rows_of(tx: Tx, function: FunctionVariable) -> list[Row]:
     if code.co_flags & CO_VARARGS:
         rows.append(Row(code.co_varnames[after], Parameter.VAR_POSITIONAL, None))
         after += 1
-    for name in code.co_varnames[code.co_argcount : end]:
-        rows.append(Row(name, Parameter.KEYWORD_ONLY, function.default(tx, -1, name)))
+    only = code.co_varnames[code.co_argcount : end]
+    rows += [Row(name, Parameter.KEYWORD_ONLY, function.default(tx, -1, name)) for name in only]
     if code.co_flags & CO_VARKEYWORDS:
         rows.append(Row(code.co_varnames[after], Parameter.VAR_KEYWORD, None))
     return rows
@@ -74,7 +74,9 @@ class ParameterVariable(VariableTracker):
             value = tx.make.from_value(Parameter.empty, None)
         elif isinstance(Parameter.__dict__.get(name), type(Parameter.KEYWORD_ONLY)):
             value = tx.make.from_value(Parameter.__dict__[name], None)
-        return self.refuse(tx, f"attribute {name!r}") if value is None else value.realize(tx)
+        if value is None:
+            return self.refuse(tx, f"attribute {name!r}")
+        return value.realize(tx)  # type: ignore[no-any-return]
 
 
 class SignatureVariable(VariableTracker):

@@ -16,7 +16,14 @@ from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.truth import is_true
-from graphlift.variables.slots.type_lookup import Binding, anchor, is_immutable, mro_of, raw_lookup, type_lookup
+from graphlift.variables.slots.type_lookup import (
+    Binding,
+    anchor,
+    is_immutable,
+    mro_of,
+    raw_lookup,
+    type_lookup,
+)
 
 _CHECKS: Final = ("__instancecheck__", "__subclasscheck__")
 _ABC_CHECKS: Final = tuple(ABCMeta.__dict__[name] for name in _CHECKS)
@@ -62,7 +69,7 @@ def _abstract(tx: Tx, kind: type, wanted: type) -> bool:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__}, whose hook is user code")
     answer = bool(ABCMeta.__subclasscheck__(wanted, kind))
     if not (is_immutable(kind) and wanted.__module__.startswith(("collections", "numbers", "typing"))):
-        tx.guard("subclass", anchor(tx, kind), wanted, answer)
+        tx.guard("subclass", anchor(tx, kind), kind, wanted, answer)
     return answer
 
 
@@ -83,4 +90,13 @@ def _hooks_are_plain(wanted: type) -> bool:
 
 
 def _is_standard(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] in ("collections", "abc", "typing", "numbers", "contextlib", "os", "io", "torch")
+    return cls.__module__.partition(".")[0] in (
+        "collections",
+        "abc",
+        "typing",
+        "numbers",
+        "contextlib",
+        "os",
+        "io",
+        "torch",
+    )

@@ -221,7 +221,8 @@ def encoder_part() -> bool:
     for reason in (*first.reasons, *later.reasons):
         console.print(f"   {reason}", markup=False, style="dim")
     console.print("\n[bold]First lines of the graph[/bold]")
-    console.print("\n".join(first.first_graph.strip().splitlines()[:14]), markup=False)
+    for line in first.first_graph.strip().splitlines()[:16]:
+        console.print(line, markup=False, no_wrap=True, overflow="ellipsis")
     beside_torch_compile(encoder)
     return good
 

@@ -212,7 +212,7 @@ def encoder_part() -> bool:
     good &= claim("graph breaks", first.breaks == 0, first.breaks)
     claim("guards", True, sum(first.guards))
     with progress("other batches and lengths"), watching() as later:
-        for sentences in (SENTENCES[:7], SENTENCES[3:6], [" ".join(SENTENCES[:4]), *SENTENCES[5:9]]):
+        for sentences in (SENTENCES[3:6], SENTENCES[:7], [" ".join(SENTENCES[:4]), *SENTENCES[5:9]]):
             tokens = encoder.tokens(sentences)
             torch.testing.assert_close(compiled(*tokens), encoder.embed(*tokens), rtol=1e-4, atol=1e-5)
     good &= claim(

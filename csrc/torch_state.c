@@ -17,17 +17,21 @@ int gl_state_fallback = 1; /* until the readers were handed in */
 /* --- the fields that may be read directly --- */
 
 typedef enum {
-    BOOL,          /* bool f() */
-    BYTE,          /* int8_t f() */
-    LONG,          /* int64_t f() */
-    INT,           /* int f() */
-    CONTEXT_BOOL,  /* bool f(const at::Context *) */
-    CONTEXT_BYTE,  /* an enumeration of uint8_t, f(const at::Context *) */
-    PRECISION,     /* f(const at::Context *, backend, operation) */
-    AUTOCAST_TYPE, /* dtype f(device type), only while anything is autocast */
+    AT_BYTE,       /* a byte in memory, found in the code of a getter that does nothing else */
     KEYS,          /* word number `first` of the thread's dispatch keys */
     GRAD_FLAGS,    /* the byte of c10::AutogradState that holds its flags */
+    MODES_OFF,     /* the first word of at::impl::PythonTorchFunctionTLS */
+    MODES_LENGTH,  /* the length of the vector in it */
+    LONG,          /* int64_t f() */
+    INT,           /* int f() */
+    BYTE,          /* uint8_t f(), or a bool or an enumeration of a byte */
+    CONTEXT_BYTE,  /* the same of f(const at::Context *) */
+    PRECISION,     /* f(const at::Context *, backend, operation) */
     PYTHON,
+    /* What follows is zero, or read by nobody, while the thread's dispatch keys are the usual ones. */
+    DISPATCH,      /* int64_t f() */
+    AUTOCAST_FLAG, /* bool f() */
+    AUTOCAST_TYPE, /* dtype f(device type) */
 } Way;
 
 typedef struct {
@@ -37,47 +41,55 @@ typedef struct {
     int first, second; /* further arguments */
 } Known;
 
-#define CONTEXT(method) "_ZNK2at7Context" method "Ev"
+#define CONTEXT(method) CONTEXT_BYTE, "_ZNK2at7Context" method "Ev", 0, 0
+#define FLOAT32(backend, operation)                                                                                    \
+    PRECISION, "_ZNK2at7Context16float32PrecisionENS_14Float32BackendENS_9Float32OpE", backend, operation
+#define AUTOCAST(device) AUTOCAST_TYPE, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", device, 0
+#define MODES "_ZN2at4impl22PythonTorchFunctionTLS9get_stateEv"
+#define THREAD_KEYS "_ZN3c104impl26raw_local_dispatch_key_setE"
 
+/* A name may have several rows: the later are tried where an earlier one turns out wrong. */
 static const Known known[] = {
-    {"keys_included", KEYS, "_ZN3c104impl26raw_local_dispatch_key_setE", 0, 0},
-    {"keys_excluded", KEYS, "_ZN3c104impl26raw_local_dispatch_key_setE", 1, 0},
+    {"keys_included", KEYS, THREAD_KEYS, 0, 0},
+    {"keys_excluded", KEYS, THREAD_KEYS, 1, 0},
     {"grad_flags", GRAD_FLAGS, "_ZN3c1013AutogradState13get_tls_stateEv", 0, 0},
-    {"default_dtype", BYTE, "_ZN3c1031get_default_dtype_as_scalartypeEv", 0, 0},
+    {"function_modes", MODES_LENGTH, MODES, 0, 0},
     {"function_modes", LONG, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", 0, 0},
+    {"function_disabled", MODES_OFF, MODES, 0, 0},
     {"function_disabled", INT, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv", 0, 0},
+    {"dispatch_modes", DISPATCH, "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", 0, 0},
     {"dispatch_modes", LONG, "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", 0, 0},
-    {"autocast_cache", BOOL, "_ZN2at8autocast25is_autocast_cache_enabledEv", 0, 0},
-    {"deterministic", CONTEXT_BOOL, CONTEXT("23deterministicAlgorithms"), 0, 0},
-    {"deterministic_warn_only", CONTEXT_BOOL, CONTEXT("31deterministicAlgorithmsWarnOnly"), 0, 0},
-    {"deterministic_fill", CONTEXT_BOOL, CONTEXT("36deterministicFillUninitializedMemory"), 0, 0},
-    {"mkldnn", CONTEXT_BOOL, CONTEXT("17userEnabledMkldnn"), 0, 0},
-    {"mkldnn_deterministic", CONTEXT_BOOL, CONTEXT("19deterministicMkldnn"), 0, 0},
-    {"cudnn", CONTEXT_BOOL, CONTEXT("16userEnabledCuDNN"), 0, 0},
-    {"cudnn_benchmark", CONTEXT_BOOL, CONTEXT("14benchmarkCuDNN"), 0, 0},
-    {"cudnn_deterministic", CONTEXT_BOOL, CONTEXT("18deterministicCuDNN"), 0, 0},
-    {"nnpack", CONTEXT_BOOL, CONTEXT("17userEnabledNNPACK"), 0, 0},
-    {"flash_sdp", CONTEXT_BOOL, CONTEXT("19userEnabledFlashSDP"), 0, 0},
-    {"mem_efficient_sdp", CONTEXT_BOOL, CONTEXT("26userEnabledMemEfficientSDP"), 0, 0},
-    {"math_sdp", CONTEXT_BOOL, CONTEXT("18userEnabledMathSDP"), 0, 0},
-    {"cudnn_sdp", CONTEXT_BOOL, CONTEXT("19userEnabledCuDNNSDP"), 0, 0},
-    {"fp16_accumulation", CONTEXT_BOOL, CONTEXT("27allowFP16AccumulationCuBLAS"), 0, 0},
-    {"fp16_reduction_cpu", CONTEXT_BOOL, CONTEXT("21allowFP16ReductionCPU"), 0, 0},
-    {"fp16_reduction", CONTEXT_BYTE, CONTEXT("24allowFP16ReductionCuBLAS"), 0, 0},
-    {"bf16_reduction", CONTEXT_BYTE, CONTEXT("24allowBF16ReductionCuBLAS"), 0, 0},
-    {"math_sdp_reduction", CONTEXT_BOOL, CONTEXT("29allowFP16BF16ReductionMathSDP"), 0, 0},
-    {"precision_all", PRECISION, "_ZNK2at7Context16float32PrecisionENS_14Float32BackendENS_9Float32OpE", 0, 0},
-    {"precision_cuda_conv", PRECISION, "_ZNK2at7Context16float32PrecisionENS_14Float32BackendENS_9Float32OpE", 1, 1},
-    {"precision_cuda_rnn", PRECISION, "_ZNK2at7Context16float32PrecisionENS_14Float32BackendENS_9Float32OpE", 1, 2},
-    {"precision_cuda_matmul", PRECISION, "_ZNK2at7Context16float32PrecisionENS_14Float32BackendENS_9Float32OpE", 1, 3},
-    {"precision_mkldnn_conv", PRECISION, "_ZNK2at7Context16float32PrecisionENS_14Float32BackendENS_9Float32OpE", 2, 1},
-    {"precision_mkldnn_rnn", PRECISION, "_ZNK2at7Context16float32PrecisionENS_14Float32BackendENS_9Float32OpE", 2, 2},
-    {"precision_mkldnn_matmul", PRECISION, "_ZNK2at7Context16float32PrecisionENS_14Float32BackendENS_9Float32OpE", 2, 3},
+    {"default_dtype", BYTE, "_ZN3c1031get_default_dtype_as_scalartypeEv", 0, 0},
+    {"deterministic", CONTEXT("23deterministicAlgorithms")},
+    {"deterministic_warn_only", CONTEXT("31deterministicAlgorithmsWarnOnly")},
+    {"deterministic_fill", CONTEXT("36deterministicFillUninitializedMemory")},
+    {"mkldnn", CONTEXT("17userEnabledMkldnn")},
+    {"mkldnn_deterministic", CONTEXT("19deterministicMkldnn")},
+    {"cudnn", CONTEXT("16userEnabledCuDNN")},
+    {"cudnn_benchmark", CONTEXT("14benchmarkCuDNN")},
+    {"cudnn_deterministic", CONTEXT("18deterministicCuDNN")},
+    {"nnpack", CONTEXT("17userEnabledNNPACK")},
+    {"flash_sdp", CONTEXT("19userEnabledFlashSDP")},
+    {"mem_efficient_sdp", CONTEXT("26userEnabledMemEfficientSDP")},
+    {"math_sdp", CONTEXT("18userEnabledMathSDP")},
+    {"cudnn_sdp", CONTEXT("19userEnabledCuDNNSDP")},
+    {"fp16_accumulation", CONTEXT("27allowFP16AccumulationCuBLAS")},
+    {"fp16_reduction_cpu", CONTEXT("21allowFP16ReductionCPU")},
+    {"fp16_reduction", CONTEXT("24allowFP16ReductionCuBLAS")},
+    {"bf16_reduction", CONTEXT("24allowBF16ReductionCuBLAS")},
+    {"math_sdp_reduction", CONTEXT("29allowFP16BF16ReductionMathSDP")},
+    {"precision_cuda_conv", FLOAT32(1, 1)},
+    {"precision_cuda_rnn", FLOAT32(1, 2)},
+    {"precision_cuda_matmul", FLOAT32(1, 3)},
+    {"precision_mkldnn_conv", FLOAT32(2, 1)},
+    {"precision_mkldnn_rnn", FLOAT32(2, 2)},
+    {"precision_mkldnn_matmul", FLOAT32(2, 3)},
     {"threads", INT, "_ZN2at15get_num_threadsEv", 0, 0},
-    {"autocast_cpu", AUTOCAST_TYPE, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", 0, 0},
-    {"autocast_cuda", AUTOCAST_TYPE, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", 1, 0},
-    {"autocast_xpu", AUTOCAST_TYPE, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", 12, 0},
-    {"autocast_mps", AUTOCAST_TYPE, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", 13, 0},
+    {"autocast_cache", AUTOCAST_FLAG, "_ZN2at8autocast25is_autocast_cache_enabledEv", 0, 0},
+    {"autocast_cpu", AUTOCAST(0)},
+    {"autocast_cuda", AUTOCAST(1)},
+    {"autocast_xpu", AUTOCAST(12)},
+    {"autocast_mps", AUTOCAST(13)},
 };
 
 enum {
@@ -87,38 +99,54 @@ enum {
 };
 
 typedef struct {
-    const char *name; /* NULL: unknown to the table */
+    PyObject *name;
+    PyObject *reader;
+    const Known *row; /* how it is read directly; of no use with PYTHON */
     Way way;
     const void *address;
-    int first, second;
-    PyObject *reader;
 } Field;
 
 static Field fields[FIELDS];
 static int nfields;
-static int included = -1, excluded = -1, function_modes = -1, dispatch_modes = -1; /* which fields these are */
-static const void *context;     /* at::globalContext() */
-static int grad_byte;           /* where in c10::AutogradState the flags are */
-static PyObject *stacks_reader; /* what lies on the stacks of modes and transforms, as bytes */
-static uint64_t functorch_key;  /* the dispatch key that is on while a functorch transform is */
-static uint64_t default_keys[2]; /* torch keeps the thread's keys as a difference from these */
+static int nbytes;  /* how many, at the front, are bytes in memory */
+static int nalways; /* how many come before those that are zero while the keys are the usual ones */
+static const uint8_t *bytes_at[FIELDS];
+static int function_modes = -1, dispatch_modes = -1; /* which fields these are */
+static const void *context;      /* at::globalContext() */
+static int grad_byte;            /* where in c10::AutogradState the flags are */
+static PyObject *stacks_reader;  /* what lies on the stacks of modes and transforms, as bytes */
+static PyObject *grad_setter;
+static uint64_t functorch_key;   /* the dispatch key that is on while a functorch transform is */
+static uint64_t usual_keys[2];   /* torch keeps the thread's keys as a difference from these */
+
+/* --- the thread's own variables: their addresses are asked for once a thread --- */
 
 typedef struct {
-    uint64_t words[FIELDS]; /* in the order of the fields */
-    PyObject *extra;        /* bytes: what lies on stacks that are not empty; NULL: they are empty */
-} State;
+    int known;
+    const uint64_t *keys;
+    const uint8_t *grad;
+    const char *modes;
+} Thread;
+
+static const void *call_for_address(const char *symbol)
+{
+    const void *(*function)(void) = (const void *(*)(void))gl_torch_symbol(symbol);
+    return function ? function() : NULL;
+}
+
+static const Thread *this_thread(void)
+{
+    static __thread Thread thread;
+    if (!thread.known) {
+        thread.keys = gl_torch_symbol(THREAD_KEYS); /* dlsym tells the address for the thread that asks */
+        thread.grad = call_for_address("_ZN3c1013AutogradState13get_tls_stateEv");
+        thread.modes = call_for_address(MODES);
+        thread.known = 1;
+    }
+    return &thread;
+}
 
 /* --- reading --- */
-
-/* Thread-local variables of torch have one address a thread, which dlsym tells for the thread that asks. */
-static const uint64_t *thread_keys(void)
-{
-    static __thread const uint64_t *address;
-    if (address == NULL) {
-        address = gl_torch_symbol("_ZN3c104impl26raw_local_dispatch_key_setE");
-    }
-    return address;
-}
 
 static uint64_t call_python(const Field *field, int *failed)
 {
@@ -129,106 +157,154 @@ static uint64_t call_python(const Field *field, int *failed)
     return word;
 }
 
-static uint64_t read_field(const Field *field, int *failed)
+/* Whether no dispatch key is on or off on this thread that usually is not. */
+static int usual(const Thread *thread) { return thread->keys != NULL && !(thread->keys[0] | thread->keys[1]); }
+
+static uint64_t vector_length(const char *vector)
+{
+    enum { SHARED_POINTER = 16 };
+    return (uint64_t)(((const char *const *)vector)[1] - ((const char *const *)vector)[0]) / SHARED_POINTER;
+}
+
+static uint64_t read_field(const Field *field, const Thread *thread, int *failed)
 {
     const void *f = field->address;
     switch (field->way) {
+    case AT_BYTE:
+        return *(const uint8_t *)f;
     case KEYS:
-        return thread_keys()[field->first] ^ default_keys[field->first];
+        return thread->keys[field->row->first] ^ usual_keys[field->row->first];
     case GRAD_FLAGS:
-        return ((const uint8_t *(*)(void))f)()[grad_byte] & KNOWN_FLAGS;
-    case BOOL:
-        return ((_Bool(*)(void))f)();
-    case BYTE:
-        return (uint64_t)((int8_t(*)(void))f)();
+        return thread->grad[grad_byte] & KNOWN_FLAGS;
+    case MODES_OFF:
+        return *(const uint32_t *)thread->modes;
+    case MODES_LENGTH:
+        return vector_length(thread->modes + 8);
+    case DISPATCH:
+        return usual(thread) ? 0 : (uint64_t)((int64_t(*)(void))f)();
+    case AUTOCAST_FLAG:
+        return usual(thread) ? 0 : ((_Bool(*)(void))f)();
+    case AUTOCAST_TYPE:
+        return usual(thread) ? 0 : (uint64_t)((uint8_t(*)(int8_t))f)((int8_t)field->row->first);
     case LONG:
         return (uint64_t)((int64_t(*)(void))f)();
     case INT:
         return (uint64_t)((int (*)(void))f)();
-    case CONTEXT_BOOL:
-        return ((_Bool(*)(const void *))f)(context);
+    case BYTE:
+        return ((uint8_t(*)(void))f)();
     case CONTEXT_BYTE:
         return ((uint8_t(*)(const void *))f)(context);
     case PRECISION:
-        return (uint64_t)((int (*)(const void *, int, int))f)(context, field->first, field->second);
-    case AUTOCAST_TYPE:
-        return (uint64_t)((int8_t(*)(int8_t))f)((int8_t)field->first);
+        return (uint64_t)((int (*)(const void *, int, int))f)(context, field->row->first, field->row->second);
     case PYTHON:
         break;
     }
     return call_python(field, failed);
 }
 
-static int stacks_in_use(const uint64_t *words)
+static int stacks_in_use(const uint64_t *words, const Thread *thread)
 {
-    return words[function_modes] != 0 || words[dispatch_modes] != 0 || (words[included] & functorch_key) != 0;
+    uint64_t included = thread->keys ? thread->keys[0] : functorch_key;
+    return words[function_modes] != 0 || words[dispatch_modes] != 0 || (included & functorch_key) != 0;
 }
 
-/* 0, or -1 with an error set. */
-static int read_state(State *state)
+/* What lies on the stacks, as bytes; NULL with no error set: they are empty. */
+static PyObject *read_stacks(const uint64_t *words, const Thread *thread)
 {
-    int failed = 0;
-    state->extra = NULL;
-    for (int i = 0; i < nfields; i++) {
-        /* Which dtype autocast casts to is read by nobody while no autocast is on. */
-        int idle = fields[i].way == AUTOCAST_TYPE && state->words[excluded] == default_keys[1];
-        state->words[i] = idle ? 0 : read_field(&fields[i], &failed);
+    if (!stacks_in_use(words, thread)) {
+        return NULL;
     }
-    if (!failed && stacks_in_use(state->words)) {
-        state->extra = PyObject_CallNoArgs(stacks_reader);
-        if (state->extra != NULL && !PyBytes_CheckExact(state->extra)) {
-            PyErr_SetString(PyExc_TypeError, "the reader of stacks must give bytes");
-            Py_CLEAR(state->extra);
-        }
-        failed = state->extra == NULL;
+    PyObject *stacks = PyObject_CallNoArgs(stacks_reader);
+    if (stacks != NULL && !PyBytes_CheckExact(stacks)) {
+        PyErr_SetString(PyExc_TypeError, "the reader of stacks must give bytes");
+        Py_CLEAR(stacks);
     }
-    return failed ? -1 : 0;
+    return stacks;
+}
+
+static int same_stacks(const uint64_t *words, const Thread *thread, const char *bytes, Py_ssize_t size)
+{
+    PyObject *stacks = read_stacks(words, thread);
+    if (stacks == NULL) {
+        return size == 0 && !PyErr_Occurred();
+    }
+    int same = PyBytes_GET_SIZE(stacks) == size && memcmp(PyBytes_AS_STRING(stacks), bytes, (size_t)size) == 0;
+    Py_DECREF(stacks);
+    return same;
 }
 
 int gl_torch_state_is(const char *bytes, Py_ssize_t size)
 {
-    State now;
-    Py_ssize_t words = nfields * (Py_ssize_t)sizeof(uint64_t);
-    if (size < words || nfields == 0 || read_state(&now) < 0) {
-        PyErr_Clear();
-        return 0;
+    const uint64_t *expected = (const uint64_t *)bytes;
+    Py_ssize_t length = nfields * (Py_ssize_t)sizeof(uint64_t);
+    const Thread *thread = this_thread();
+    uint64_t words[FIELDS];
+    int failed = nfields == 0 || size < length;
+    int last = usual(thread) ? nalways : nfields;
+    for (int i = 0; i < nbytes && !failed; i++) {
+        failed = *bytes_at[i] != expected[i];
     }
-    Py_ssize_t extra = now.extra ? PyBytes_GET_SIZE(now.extra) : 0;
-    int same = size == words + extra && memcmp(bytes, now.words, (size_t)words) == 0 &&
-               (extra == 0 || memcmp(bytes + words, PyBytes_AS_STRING(now.extra), (size_t)extra) == 0);
-    Py_XDECREF(now.extra);
+    for (int i = nbytes; i < last && !failed; i++) {
+        words[i] = read_field(&fields[i], thread, &failed);
+        failed |= words[i] != expected[i];
+    }
+    for (int i = last; i < nfields && !failed; i++) {
+        failed = (words[i] = 0) != expected[i];
+    }
+    int same = !failed && same_stacks(words, thread, bytes + length, size - length);
+    if (!same) {
+        PyErr_Clear();
+    }
     return same;
 }
 
 /* --- learning which fields can be read directly --- */
 
-static const Known *find_known(const char *name)
+/* The byte that a getter gives back, if its code does nothing else; NULL if it does, or for an unknown processor. */
+static const uint8_t *byte_of_getter(const uint8_t *code, const void *self)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(known[i].name, name) == 0) {
-            return &known[i];
-        }
+#if defined(__x86_64__)
+    int32_t displacement;
+    if (code[0] != 0x0f || code[1] != 0xb6 || code[7] != 0xc3) {
+        return NULL; /* movzx eax, byte [...]; ret */
     }
+    memcpy(&displacement, code + 3, sizeof displacement);
+    if (code[2] == 0x87) {
+        return (const uint8_t *)self + displacement;
+    }
+    return code[2] == 0x05 ? code + 7 + displacement : NULL;
+#elif defined(__aarch64__)
+    uint32_t load, back;
+    memcpy(&load, code, sizeof load);
+    memcpy(&back, code + 4, sizeof back);
+    if ((load & 0xffc003ff) != 0x39400000 || back != 0xd65f03c0) {
+        return NULL; /* ldrb w0, [x0, #...]; ret */
+    }
+    return (const uint8_t *)self + ((load >> 10) & 0xfff);
+#else
     return NULL;
+#endif
+}
+
+static int set_grad(int enabled)
+{
+    PyObject *result = PyObject_CallOneArg(grad_setter, enabled ? Py_True : Py_False);
+    Py_XDECREF(result);
+    return result != NULL;
 }
 
 /* Which byte of c10::AutogradState holds what the reader says, with grad mode on and off; -1: none or several. */
-static int learn_grad_byte(const Field *field, PyObject *set_grad)
+static int learn_grad_byte(const Field *field, const uint8_t *bytes)
 {
     uint8_t candidates[GRAD_BYTES];
     int found = -1, failed = 0;
-    uint64_t before = call_python(field, &failed);
+    int enabled = call_python(field, &failed) & 1;
     memset(candidates, 1, sizeof candidates);
     for (int turn = 0; turn < 2 && !failed; turn++) {
-        PyObject *result = PyObject_CallOneArg(set_grad, (before & 1) == (uint64_t)turn ? Py_True : Py_False);
-        failed |= result == NULL;
-        Py_XDECREF(result);
-        if (!failed) {
-            uint64_t wanted = call_python(field, &failed);
-            const uint8_t *bytes = ((const uint8_t *(*)(void))field->address)();
-            for (int i = 0; i < GRAD_BYTES; i++) {
-                candidates[i] &= (bytes[i] & KNOWN_FLAGS) == wanted;
-            }
+        failed |= !set_grad(turn == 0 ? !enabled : enabled);
+        uint64_t wanted = failed ? 0 : call_python(field, &failed);
+        for (int i = 0; i < GRAD_BYTES; i++) {
+            candidates[i] &= (bytes[i] & KNOWN_FLAGS) == wanted;
         }
     }
     for (int i = 0; i < GRAD_BYTES && !failed; i++) {
@@ -242,156 +318,243 @@ static int learn_grad_byte(const Field *field, PyObject *set_grad)
     return found;
 }
 
-/* Makes a field direct if torch's function is there and says what the reader says. */
-static void make_direct(Field *field, const Known *row, PyObject *set_grad)
+/* What must be known before a field can be read in the way of a row. */
+static int prepare(Field *direct, const Known *row, const Thread *thread, uint64_t wanted)
 {
-    Field direct = *field;
+    direct->address = gl_torch_symbol(row->symbol);
+    if (direct->address == NULL || ((row->way == CONTEXT_BYTE || row->way == PRECISION) && context == NULL)) {
+        return 0;
+    }
+    switch (row->way) {
+    case KEYS:
+        usual_keys[row->first] = thread->keys ? thread->keys[row->first] ^ wanted : 0;
+        return thread->keys != NULL;
+    case GRAD_FLAGS:
+        grad_byte = thread->grad ? learn_grad_byte(direct, thread->grad) : -1;
+        return grad_byte >= 0;
+    case MODES_OFF:
+    case MODES_LENGTH:
+        return thread->modes != NULL;
+    case BYTE:
+    case CONTEXT_BYTE: {
+        const uint8_t *byte = byte_of_getter(direct->address, row->way == BYTE ? NULL : context);
+        if (byte != NULL && (row->way == CONTEXT_BYTE || ((const uint8_t *)direct->address)[2] == 0x05)) {
+            direct->address = byte;
+            direct->way = AT_BYTE;
+        }
+        return 1;
+    }
+    default:
+        return 1;
+    }
+}
+
+/* Whether a field is one that nobody reads now, so that its two readers need not agree. */
+static int idle(const Field *field, const Thread *thread)
+{
+    return (field->way == AUTOCAST_FLAG || field->way == AUTOCAST_TYPE) && usual(thread);
+}
+
+static int agrees(const Field *field, const Thread *thread)
+{
     int failed = 0;
-    direct.address = gl_torch_symbol(row->symbol);
-    direct.way = row->way;
-    direct.first = row->first;
-    direct.second = row->second;
-    int needs_context = row->way == CONTEXT_BOOL || row->way == CONTEXT_BYTE || row->way == PRECISION;
-    if (direct.address == NULL || (needs_context && context == NULL)) {
-        return;
-    }
     uint64_t wanted = call_python(field, &failed);
-    if (row->way == KEYS && !failed) {
-        default_keys[row->first] = thread_keys()[row->first] ^ wanted;
-    }
-    if (row->way == GRAD_FLAGS && (grad_byte = learn_grad_byte(&direct, set_grad)) < 0) {
-        failed = 1;
-    }
-    if (!failed && read_field(&direct, &failed) == wanted && !failed) {
-        *field = direct;
-    }
+    int same = !failed && (idle(field, thread) || read_field(field, thread, &failed) == wanted) && !failed;
     PyErr_Clear();
+    return same;
 }
 
-static void note_place(const char *name, int at)
+/* Makes a field as direct as it can be, trying the rows of its name from `row` on. */
+static void make_direct(Field *field, const Known *row)
 {
-    int *place = strcmp(name, "keys_included") == 0    ? &included
-                 : strcmp(name, "keys_excluded") == 0  ? &excluded
-                 : strcmp(name, "function_modes") == 0 ? &function_modes
-                 : strcmp(name, "dispatch_modes") == 0 ? &dispatch_modes
-                                                       : NULL;
-    if (place != NULL) {
-        *place = at;
+    const Known *end = known + sizeof known / sizeof *known;
+    const Thread *thread = this_thread();
+    for (; row < end; row++) {
+        int failed = 0;
+        if (PyUnicode_CompareWithASCIIString(field->name, row->name) != 0) {
+            continue;
+        }
+        Field direct = *field;
+        direct.row = row;
+        direct.way = row->way;
+        uint64_t wanted = call_python(field, &failed);
+        if (!failed && prepare(&direct, row, thread, wanted) && agrees(&direct, thread)) {
+            *field = direct;
+            return;
+        }
+        PyErr_Clear();
     }
+    field->way = PYTHON;
 }
 
-/* item: (name, reader) */
-static int take_reader(PyObject *item, PyObject *set_grad, int forced)
+static int take_reader(PyObject *item, int forced)
 {
-    const char *name;
-    PyObject *reader;
-    if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError, "a reader of torch's state is (name, callable)");
-        return -1;
-    }
-    if (!PyArg_ParseTuple(item, "sO", &name, &reader)) {
+    PyObject *name, *reader;
+    if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "UO:reader", &name, &reader)) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "a reader of torch's state is (name, callable)");
+        }
         return -1;
     }
     if (nfields == FIELDS) {
         PyErr_SetString(PyExc_ValueError, "too many fields of torch's state");
         return -1;
     }
-    const Known *row = find_known(name);
-    Field *field = &fields[nfields];
-    *field = (Field){row ? row->name : NULL, PYTHON, NULL, 0, 0, Py_NewRef(reader)};
-    note_place(name, nfields++);
-    if (row != NULL && !forced) {
-        make_direct(field, row, set_grad);
+    Field *field = &fields[nfields++];
+    *field = (Field){Py_NewRef(name), Py_NewRef(reader), NULL, PYTHON, NULL};
+    if (!forced) {
+        make_direct(field, known);
     }
-    gl_state_fallback |= field->way == PYTHON;
     return 0;
+}
+
+static void note_places(void)
+{
+    function_modes = dispatch_modes = -1;
+    nbytes = nalways = gl_state_fallback = 0;
+    for (int i = 0; i < nfields; i++) {
+        const Field *field = &fields[i];
+        function_modes = PyUnicode_CompareWithASCIIString(field->name, "function_modes") ? function_modes : i;
+        dispatch_modes = PyUnicode_CompareWithASCIIString(field->name, "dispatch_modes") ? dispatch_modes : i;
+        gl_state_fallback |= field->way == PYTHON;
+        nbytes += field->way == AT_BYTE;
+        nalways += field->way < DISPATCH;
+        bytes_at[i] = field->address;
+    }
+}
+
+/* Sorts the fields by the way in which they are read. */
+static void put_in_order(void)
+{
+    for (int i = 1; i < nfields; i++) {
+        Field field = fields[i];
+        int at = i;
+        for (; at > 0 && fields[at - 1].way > field.way; at--) {
+            fields[at] = fields[at - 1];
+        }
+        fields[at] = field;
+    }
+    note_places();
 }
 
 static void forget_fields(void)
 {
     while (nfields > 0) {
-        Py_CLEAR(fields[--nfields].reader);
+        nfields--;
+        Py_CLEAR(fields[nfields].name);
+        Py_CLEAR(fields[nfields].reader);
     }
-    included = excluded = function_modes = dispatch_modes = -1;
-    gl_state_fallback = 0;
+    gl_state_fallback = 1;
 }
 
 /* The names of the fields that need Python, joined; "fast" when there are none. */
 static PyObject *describe_fields(void)
 {
-    PyObject *slow = PyUnicode_FromString("");
-    for (int i = 0; i < nfields && slow != NULL; i++) {
-        if (fields[i].way == PYTHON) {
-            PyObject *next = PyUnicode_FromFormat("%U%s%s", slow, PyUnicode_GET_LENGTH(slow) ? ", " : "",
-                                                  fields[i].name ? fields[i].name : "?");
-            Py_SETREF(slow, next);
-        }
+    PyObject *slow = PyList_New(0), *comma = PyUnicode_FromString(", "), *text = NULL;
+    int failed = slow == NULL || comma == NULL;
+    for (int i = 0; i < nfields && !failed; i++) {
+        failed = fields[i].way == PYTHON && PyList_Append(slow, fields[i].name) < 0;
     }
-    if (slow != NULL && PyUnicode_GET_LENGTH(slow) == 0) {
-        Py_SETREF(slow, PyUnicode_FromString("fast"));
+    if (!failed) {
+        text = PyList_GET_SIZE(slow) ? PyUnicode_Join(comma, slow) : PyUnicode_FromString("fast");
     }
-    return slow;
+    Py_XDECREF(slow);
+    Py_XDECREF(comma);
+    return text;
 }
 
 static PyObject *init_torch_state(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"readers", "stacks_reader", "functorch_key", "set_grad", "force_fallback", NULL};
-    PyObject *readers, *stacks, *set_grad;
+    PyObject *readers, *stacks, *setter;
     unsigned long long key;
-    int forced = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOKO|p:init_torch_state", names, &readers, &stacks, &key,
-                                     &set_grad, &forced)) {
+    int forced = 0, failed = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOKO|p:init_torch_state", names, &readers, &stacks, &key, &setter,
+                                     &forced)) {
         return NULL;
     }
     PyObject *rows = PySequence_Fast(readers, "readers must be a sequence");
     if (rows == NULL) {
         return NULL;
     }
-    void *const *(*global_context)(void) = (void *const *(*)(void))gl_torch_symbol("_ZN2at13globalContextEv");
-    context = global_context ? global_context() : NULL;
+    context = call_for_address("_ZN2at13globalContextEv");
     Py_XSETREF(stacks_reader, Py_NewRef(stacks));
+    Py_XSETREF(grad_setter, Py_NewRef(setter));
     functorch_key = key;
     forget_fields();
-    int failed = 0;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(rows) && !failed; i++) {
-        failed = take_reader(PySequence_Fast_GET_ITEM(rows, i), set_grad, forced) < 0;
+        failed = take_reader(PySequence_Fast_GET_ITEM(rows, i), forced) < 0;
     }
     Py_DECREF(rows);
-    if (!failed && (included != 0 || excluded != 1 || function_modes < 0 || dispatch_modes < 0)) {
-        PyErr_SetString(PyExc_ValueError, "the thread's keys come first; the stacks of modes are needed");
+    put_in_order();
+    if (!failed && (function_modes < 0 || dispatch_modes < 0)) {
+        PyErr_SetString(PyExc_ValueError, "the lengths of the stacks of modes are needed");
         failed = 1;
     }
     if (failed) {
         forget_fields();
-        gl_state_fallback = 1;
         return NULL;
     }
     return describe_fields();
 }
 
+static PyObject *check_torch_state(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    const Thread *thread = this_thread();
+    for (int i = 0; i < nfields; i++) {
+        Field *field = &fields[i];
+        while (field->way != PYTHON && !agrees(field, thread)) {
+            make_direct(field, field->row + 1);
+        }
+    }
+    put_in_order();
+    return describe_fields();
+}
+
+/* --- Python's face --- */
+
 static PyObject *torch_state(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    State now;
+    const Thread *thread = this_thread();
+    uint64_t words[FIELDS];
+    int failed = 0;
     if (nfields == 0) {
         return PyErr_Format(PyExc_RuntimeError, "init_torch_state() was not called");
     }
-    if (read_state(&now) < 0) {
+    for (int i = 0; i < nfields; i++) {
+        words[i] = read_field(&fields[i], thread, &failed);
+    }
+    PyObject *stacks = failed ? NULL : read_stacks(words, thread);
+    if (PyErr_Occurred()) {
         return NULL;
     }
-    Py_ssize_t words = nfields * (Py_ssize_t)sizeof(uint64_t);
-    PyObject *bytes = PyBytes_FromStringAndSize((const char *)now.words, words);
-    if (now.extra != NULL) {
-        PyBytes_ConcatAndDel(&bytes, now.extra);
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)words, nfields * (Py_ssize_t)sizeof(uint64_t));
+    if (stacks != NULL) {
+        PyBytes_ConcatAndDel(&bytes, stacks);
     }
     return bytes;
+}
+
+static PyObject *torch_state_fields(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *names = PyTuple_New(nfields);
+    for (int i = 0; i < nfields && names != NULL; i++) {
+        PyTuple_SET_ITEM(names, i, Py_NewRef(fields[i].name));
+    }
+    return names;
 }
 
 static PyMethodDef functions[] = {
     {"init_torch_state", (PyCFunction)(void (*)(void))init_torch_state, METH_VARARGS | METH_KEYWORDS,
      "init_torch_state(readers, stacks_reader, functorch_key, set_grad, force_fallback=False) -> str\n\n"
      "Take the fields, as (name, callable giving an int); \"fast\", or the names of those read through Python."},
+    {"check_torch_state", check_torch_state, METH_NOARGS,
+     "check_torch_state() -> str\n\nCompare all fields with their readers now and give up what differs; returns as "
+     "init_torch_state() does."},
     {"torch_state", torch_state, METH_NOARGS,
      "torch_state() -> bytes\n\nThe global torch state that every captured tensor operation reads."},
+    {"torch_state_fields", torch_state_fields, METH_NOARGS,
+     "torch_state_fields() -> tuple\n\nThe names of the 64-bit words at the start of torch_state(), in order."},
     {NULL, NULL, 0, NULL},
 };
 

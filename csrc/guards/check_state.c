@@ -58,14 +58,14 @@ static int pairs_hold(PyObject *pairs)
     return 1;
 }
 
-/* operands: abc's token function, its token when the pairs were true, whether they may be asked about again, the pairs */
+/* operands: abc's token function, its token when the pairs were true, the pairs */
 static int run_abc(const GlNode *node, GlRun *run)
 {
     AbcState *state = node->data;
     unsigned long long now;
     int holds = read_token(state->token, &now);
     if (holds && now != state->at) {
-        holds = node->number && pairs_hold(node->object);
+        holds = pairs_hold(node->object);
         if (holds) {
             state->at = now;
         }
@@ -76,7 +76,7 @@ static int run_abc(const GlNode *node, GlRun *run)
 
 static int build_abc(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
-    PyObject *pairs = operands[3];
+    PyObject *pairs = operands[2];
     AbcState *state = PyMem_Calloc(1, sizeof(AbcState));
     if (state == NULL) {
         PyErr_NoMemory();
@@ -85,7 +85,6 @@ static int build_abc(GlNode *node, GlBuild *build, PyObject *const *operands, Py
     node->data = state;
     state->token = Py_NewRef(operands[0]);
     state->at = PyLong_AsUnsignedLongLong(operands[1]);
-    node->number = PyObject_IsTrue(operands[2]);
     build->calls_out = 1;
     if (!PyTuple_Check(pairs)) {
         PyErr_SetString(PyExc_TypeError, "the pairs of classes are given as a tuple");
@@ -105,6 +104,6 @@ static void clear_abc(GlNode *node) { Py_XDECREF(((AbcState *)node->data)->token
 
 const GlOp gl_state_ops[] = {
     {"torch_state", GL_ROOT, 1, run_torch_state, build_torch_state, NULL},
-    {"abc", GL_ROOT, 4, run_abc, build_abc, clear_abc},
+    {"abc", GL_ROOT, 3, run_abc, build_abc, clear_abc},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

@@ -234,5 +234,11 @@ def init_torch_state(
     `stacks_reader` tells what lies on the stacks of modes and transforms, when they are not empty.
     """
 
+def check_torch_state() -> str:
+    """Compare all fields with their readers now and give up what differs; returns as `init_torch_state`."""
+
 def torch_state() -> bytes:
     """The global torch state that every captured tensor operation reads, as one comparable value."""
+
+def torch_state_fields() -> tuple[str, ...]:
+    """The names of the 64-bit words at the start of `torch_state`, in order."""

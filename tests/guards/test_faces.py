@@ -361,8 +361,8 @@ def lookups():
     yield Guard("cell_empty", A), [EMPTY_CELL], [with_cell(1), None]
     yield Guard("member_unset", A, (Slotted.y,)), [Slotted(1)], [Plain(), None]
     yield Guard("member_unset", A, (Slotted.x,)), [], [Slotted(1)]
-    yield Guard("subclass", None, (Plain, collections.abc.Sized, False)), [1], []
-    yield Guard("subclass", None, (list, collections.abc.Sized, True)), [1], []
+    yield Guard("subclass", AnchorSource(None, Plain), (collections.abc.Sized, False)), [1], []
+    yield Guard("subclass", AnchorSource(None, list), (collections.abc.Sized, True)), [1], []
 
 
 def iterators():

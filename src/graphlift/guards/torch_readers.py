@@ -11,9 +11,11 @@ import struct
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from graphlift import _C
 
@@ -150,7 +152,6 @@ _FLAGS: Final[dict[str, str]] = {
 }
 
 _PRECISIONS: Final = (
-    ("precision_all", "generic", "all"),
     ("precision_cuda_conv", "cuda", "conv"),
     ("precision_cuda_rnn", "cuda", "rnn"),
     ("precision_cuda_matmul", "cuda", "matmul"),
@@ -161,7 +162,7 @@ _PRECISIONS: Final = (
 
 
 def state_readers() -> list[tuple[str, Callable[[], int]]]:
-    """Every field of the state by name, with the Python function that reads it; the thread's keys first."""
+    """Every field of the state by name, with the Python function that reads it."""
     readers: list[tuple[str, Callable[[], int] | None]] = [
         ("keys_included", lambda: _C_torch._dispatch_tls_local_include_set().raw_repr()),
         ("keys_excluded", lambda: _C_torch._dispatch_tls_local_exclude_set().raw_repr()),
@@ -172,7 +173,11 @@ def state_readers() -> list[tuple[str, Callable[[], int]]]:
     ]
     readers += [(name, _asking(function)) for name, function in _FLAGS.items()]
     if hasattr(torch._C, "_get_fp32_precision_getter"):
-        readers += [(name, _asking("_get_fp32_precision_getter", *rest)) for name, *rest in _PRECISIONS]
+        readers += [
+            (name, _asking("_get_fp32_precision_getter", backend, operation))
+            for name, backend, operation in _PRECISIONS
+            if backend != "cuda" or torch.backends.cuda.is_built()
+        ]
     else:
         readers.append(("matmul_precision", _asking("_get_float32_matmul_precision")))
         readers.append(("cudnn_tf32", _asking("_get_cudnn_allow_tf32")))
@@ -225,6 +230,19 @@ def read_stacks() -> bytes:
     return struct.pack(f"{len(numbers)}q", *numbers)
 
 
+class _Mode(TorchFunctionMode):
+    """A mode that does nothing, to see the stack of modes when it is not empty."""
+
+
+def _unusual_states() -> Iterator[AbstractContextManager[object]]:
+    """States of this thread in which the direct readers must say what the Python ones say, too."""
+    yield torch._C.DisableTorchFunctionSubclass()
+    yield torch._C.DisableTorchFunction()
+    yield _Mode()
+    yield torch.inference_mode()
+    yield torch.autocast("cpu", dtype=torch.bfloat16)
+
+
 def connect(force_fallback: bool = False) -> tuple[str, str]:
     """Set the C readers up; ``("fast", "fast")``, or what is read through Python and why."""
     reader = _C.init_tensor_reader(
@@ -234,6 +252,9 @@ def connect(force_fallback: bool = False) -> tuple[str, str]:
     state = _C.init_torch_state(
         state_readers(), read_stacks, functorch, torch._C._set_grad_enabled, force_fallback
     )
+    for unusual in _unusual_states():
+        with unusual:
+            state = _C.check_torch_state()
     return reader, state
 
 

@@ -13,8 +13,9 @@ from graphlift.guards.holding import held, hold
 from graphlift.guards.kinds.showing import show
 from graphlift.guards.places import Rows
 from graphlift.guards.torch_readers import read_stacks, state_readers
+from graphlift.sources import AnchorSource
 
-_NAMES: Final = tuple(name for name, _ in state_readers())
+_READERS: Final = dict(state_readers())
 
 #: Fields by which one can say what changed, in the user's words.
 _WORDS: Final = {
@@ -43,7 +44,10 @@ class TorchStateKind(Kind):
         return (), state
 
     def holds(self, payload: Any, *values: Any) -> bool:
-        return not _changed(payload) and payload[8 * len(_NAMES) :] in (b"", read_stacks())
+        if _changed(payload):
+            return False
+        stacks = payload[8 * len(_READERS) :]
+        return not stacks or stacks == read_stacks()
 
     def describe(self, payload: Any, *names: str) -> str:
         return "torch's global state (grad mode, autocast, modes, default dtype, backend flags) is as it was"
@@ -55,16 +59,16 @@ class TorchStateKind(Kind):
 
 def _changed(state: bytes) -> list[str]:
     """The names of the fields that differ from a former state, read through Python."""
-    now = {name: reader() & (2**64 - 1) for name, reader in state_readers()}
-    was = {name: int.from_bytes(state[8 * i : 8 * i + 8], sys.byteorder) for i, name in enumerate(_NAMES)}
-    idle = now["keys_excluded"] == was["keys_excluded"] == _DEFAULT_EXCLUDED
-    return [name for name in _NAMES if now[name] != was[name] and not (idle and name in _AUTOCAST_DTYPES)]
+    names = _C.torch_state_fields()
+    now = {name: reader() & (2**64 - 1) for name, reader in _READERS.items()}
+    was = {name: int.from_bytes(state[8 * i : 8 * i + 8], sys.byteorder) for i, name in enumerate(names)}
+    usual = all(was[name] == now[name] == keys for name, keys in _USUAL_KEYS.items())
+    return [name for name in names if now[name] != was[name] and not (usual and name in _AUTOCAST)]
 
 
-_AUTOCAST_DTYPES: Final = frozenset(
-    name for name in _NAMES if name.startswith("autocast_") and name != "autocast_cache"
-)
-_DEFAULT_EXCLUDED: Final = dict(state_readers())["keys_excluded"]()
+#: What nobody reads while the thread's dispatch keys are the usual ones.
+_AUTOCAST: Final = frozenset(name for name in _READERS if name.startswith("autocast_"))
+_USUAL_KEYS: Final = {name: _READERS[name]() for name in ("keys_included", "keys_excluded")}
 
 
 # --- abstract base classes -------------------------------------------------------------------------------
@@ -72,33 +76,28 @@ _DEFAULT_EXCLUDED: Final = dict(state_readers())["keys_excluded"]()
 
 @kind
 class SubclassKind(Kind):
-    """Whether a class counts as one of an abstract base class. Payload: (class, base, answer).
+    """Whether a class counts as one of an abstract base class. Payload: (base, answer).
 
-    The class is one that another guard pins down. Only registering classes changes the answer; then it is
-    asked for again if the base class is the standard library's, else the guard fails.
+    The source is the class itself, pinned down by another guard. Only registering classes can change the
+    answer; when somebody did, it is asked for again.
     """
 
     name = "subclass"
-    rank = 0
 
     def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
-        cls, base, answer = guard.payload
-        pair = (hold(cls), hold(base), answer)
-        trusted = base.__module__.partition(".")[0] in sys.stdlib_module_names
-        rows.add("abc", -1, abc.get_cache_token, abc.get_cache_token(), trusted, (pair,))
-        return (), (pair, abc.get_cache_token(), trusted)
+        assert isinstance(guard.source, AnchorSource)
+        base, answer = guard.payload
+        at = rows.at(guard.source)
+        pair = (hold(guard.source.key), hold(base), answer)
+        rows.add("abc", -1, abc.get_cache_token, abc.get_cache_token(), (pair,))
+        return (at,), pair[1:]
 
     def holds(self, payload: Any, *values: Any) -> bool:
-        (cls, base, answer), token, trusted = payload
-        if not trusted and abc.get_cache_token() != token:
-            return False
-        return issubclass(held(cls), held(base)) is answer
+        return issubclass(values[0], held(payload[0])) is payload[1]
 
     def describe(self, payload: Any, *names: str) -> str:
-        (cls, base, answer), *_ = payload
-        return f"{show(held(cls))} is {'' if answer else 'not '}a {show(held(base))}"
+        return f"is {'' if payload[1] else 'not '}a subclass of {show(held(payload[0]))}"
 
     def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
-        (cls, base, answer), *_ = payload
-        was = "a subclass" if answer else "no subclass"
-        return f"{show(held(cls))} was {was} of {show(held(base))}; classes were registered since"
+        was, now = ("a", "none") if payload[1] else ("no", "one")
+        return f"{names[0]} was {was} subclass of {show(held(payload[0]))}, now it is {now}"

@@ -465,6 +465,35 @@ def test_inner_range_goes_before_outer() -> None:
     assert run(build, 1, "a") == "outer"
 
 
+def entered_in_its_middle(e: Emitter, depth: int | None) -> None:
+    """A range whose middle is reached by a jump before its start is reached."""
+    handler, start, middle = Label("handler"), Label("start"), Label("middle")
+    begin = TryBegin(handler, depth=depth)
+    e.load_fast("x")
+    e.pop_jump_if(middle, False)
+    e.jump(start)
+    e.place(start)
+    e.items.append(begin)
+    e.emit("NOP")
+    e.place(middle)
+    e.load_const(1)
+    e.load_fast("x")
+    e.binary("/")
+    e.return_value()
+    e.items.append(TryEnd(begin))
+    e.place(handler)
+    e.push_exc_info()
+    e.pop()
+    e.pop_except()
+    e.return_const("handled")
+
+
+@pytest.mark.parametrize("depth", [None, 0])
+def test_range_entered_in_its_middle(depth: int | None) -> None:
+    assert run(lambda e: entered_in_its_middle(e, depth), 2) == 0.5
+    assert run(lambda e: entered_in_its_middle(e, depth), 0) == "handled"
+
+
 def test_with_block() -> None:
     """The code that the compiler makes for ``with x: return y()``, in verbs."""
 

@@ -19,7 +19,6 @@ from types import CodeType
 import pytest
 
 from graphlift.bytecode.decode import Decoded
-from graphlift.bytecode.emit import const_key
 from graphlift.bytecode.listing import listing
 from graphlift.bytecode.liveness import Liveness
 from graphlift.bytecode.reassemble import reassemble
@@ -52,13 +51,14 @@ def round_trip(code: CodeType) -> int:
     made = reassemble(code)
     verify(code, made)
     verify_code(made)
-    if len(set(map(const_key, code.co_consts))) == len(code.co_consts):
-        # The pools keep their order, so even the bytes agree, if the compiler stored no constant twice.
+    if len(made.co_code) == len(code.co_code):
+        # The pools keep their order, so even the bytes agree.
         assert made.co_code == code.co_code
-    assert made.co_exceptiontable == code.co_exceptiontable
-    assert list(made.co_lines()) == list(code.co_lines()) or list(made.co_positions()) == list(
-        code.co_positions()
-    )
+        assert made.co_exceptiontable == code.co_exceptiontable
+        assert list(made.co_positions()) == list(code.co_positions())
+    else:
+        # CPython may give a jump a prefix that it needs only because of the prefix itself.
+        assert len(made.co_code) < len(code.co_code)
     decoded = Decoded(code)
     Liveness(decoded, code)
     return len(decoded)

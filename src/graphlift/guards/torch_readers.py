@@ -151,6 +151,8 @@ _FLAGS: Final[dict[str, str]] = {
     "math_sdp_reduction": "_get_math_sdp_allow_fp16_bf16_reduction",
 }
 
+_HAS_CUDA: Final[bool] = torch.backends.cuda.is_built()  # type: ignore[no-untyped-call]
+
 _PRECISIONS: Final = (
     ("precision_cuda_conv", "cuda", "conv"),
     ("precision_cuda_rnn", "cuda", "rnn"),
@@ -176,7 +178,7 @@ def state_readers() -> list[tuple[str, Callable[[], int]]]:
         readers += [
             (name, _asking("_get_fp32_precision_getter", backend, operation))
             for name, backend, operation in _PRECISIONS
-            if backend != "cuda" or torch.backends.cuda.is_built()
+            if backend != "cuda" or _HAS_CUDA
         ]
     else:
         readers.append(("matmul_precision", _asking("_get_float32_matmul_precision")))

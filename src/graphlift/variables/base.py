@@ -64,6 +64,9 @@ class VariableTracker(Var):
     #: Whether the value can hold no other object of the program (so it is never part of a cycle).
     leaf: ClassVar[bool] = False
 
+    #: Whether it is a number not fixed by the capture: asking for its value (`snapshot`) fixes it.
+    symbolic: ClassVar[bool] = False
+
     def __init__(self, source: Source | None = None) -> None:
         self.source = source
 
@@ -103,6 +106,10 @@ class VariableTracker(Var):
         Raises a ``TypeError`` in the user's program for unhashable values.
         """
         return self.refuse(tx, "hash()")
+
+    def store_key(self, tx: Tx) -> Hashable:
+        """As `hash_key`, for a key that is about to be stored (and may be looked for later)."""
+        return self.hash_key(tx)
 
     # --- attributes (tp_getattro, tp_setattro) ---------------------------------------------
 

@@ -65,7 +65,11 @@ COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     ">=": operator.ge,
 }
 
-UNARY: Final[Mapping[str, Callable[[Any], Any]]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+UNARY: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+}
 
 
 def _bits(value: object) -> int:
@@ -149,7 +153,15 @@ def known(tx: Tx, var: Var) -> Any:
     return tracker.snapshot(tx)
 
 
-def known_all(tx: Tx, args: Sequence[Var], kwargs: Mapping[str, Var]) -> tuple[list[Any], dict[str, Any]] | None:
+def is_symbolic(tx: Tx, var: Var) -> bool:
+    """Whether `var` is a number that computing with it (rather than folding) keeps open."""
+    tracker: VariableTracker = var.realize(tx)
+    return tracker.symbolic
+
+
+def known_all(
+    tx: Tx, args: Sequence[Var], kwargs: Mapping[str, Var]
+) -> tuple[list[Any], dict[str, Any]] | None:
     """The host values of all arguments of a call, or None when one of them is not known."""
     values: list[Any] = []
     for arg in args:

@@ -18,8 +18,8 @@ from graphlift.graph_value import SymValue
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
-from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.builder import maker
+from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.graph_calls import graph_argument, record, result_of
 
 _BINARY: Final[dict[str, Any]] = {
@@ -66,6 +66,7 @@ class SymNodeVariable(VariableTracker):
     """
 
     __slots__ = ("value",)
+    symbolic = True
 
     def __init__(self, value: SymValue, source: Source | None = None) -> None:
         self.source = source

@@ -19,32 +19,52 @@ from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.dict_views import MappingProxyVariable
-from graphlift.variables.folding import fold, known
+from graphlift.variables.folding import fold, is_symbolic, known
 from graphlift.variables.ranges import RangeVariable
 from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.sets import SetVariable
 from graphlift.variables.slots import iteration, operators, sorting
 from graphlift.variables.slots.numbers import index_
 
-# --- reductions -------------------------------------------------------------------------------------------
+# --- reductions ---------------------------------------------------------------------------------------
 
 
 def _all_numbers(found: Sequence[Any]) -> bool:
-    return all(isinstance(item, ConstantVariable) and type(item.value) in (int, float, bool) for item in found)
+    return all(
+        isinstance(item, ConstantVariable) and type(item.value) in (int, float, bool) for item in found
+    )
+
+
+_NUMBERS = (int, float, bool)
+
+#: Whether this Python's `sum` of floats is more exact than adding them one by one.
+_COMPENSATES = sum([0.1] * 10) == 1.0
+
+
+def _sum_symbols(tx: Tx, values: Sequence[Any], begin: VariableTracker) -> VariableTracker:
+    """The sum of numbers some of which are symbolic."""
+    if _COMPENSATES and any(value.python_type(tx) is float for value in (*values, begin)):
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "sum() of floats that are not known")
+    total = begin
+    for value in values:
+        total = operators.binary(tx, "+", total, value)
+    return total
 
 
 @builtin(sum)
 def _sum(tx: Tx, iterable: Var, start: Var | None = None) -> Any:
-    begin: VariableTracker = constant(tx, 0) if start is None else start.realize(tx)
+    begin: Any = constant(tx, 0) if start is None else start.realize(tx)
     if isinstance(begin, ConstantVariable) and isinstance(begin.value, str | bytes):
         kind = "strings" if isinstance(begin.value, str) else "bytes"
         joiner = "''" if kind == "strings" else "b''"
         tx.raise_(TypeError, f"sum() can't sum {kind} [use {joiner}.join(seq) instead]")
     found = iterable.realize(tx).unpack(tx)
     if found is not None:
-        values = [item.realize(tx) for item in found]
+        values: list[Any] = [item.realize(tx) for item in found]
         if _all_numbers([*values, begin]):
             return fold(tx, sum, [value.value for value in values], begin.value)
+        if begin.python_type(tx) in _NUMBERS and all(value.python_type(tx) in _NUMBERS for value in values):
+            return _sum_symbols(tx, values, begin)
     return tx.run_host(reductions.sum_, [iterable, begin])
 
 
@@ -64,7 +84,9 @@ def _all(tx: Tx, iterable: Var) -> Any:
     return tx.run_host(reductions.all_, [iterable])
 
 
-def _extreme(tx: Tx, function: Any, polyfill: Any, args: Sequence[Var], key: Var | None, default: Var | None) -> Any:
+def _extreme(
+    tx: Tx, function: Any, polyfill: Any, args: Sequence[Var], key: Var | None, default: Var | None
+) -> Any:
     name = function.__name__
     if not args:
         tx.raise_(TypeError, f"{name} expected at least 1 argument, got 0")
@@ -76,7 +98,7 @@ def _extreme(tx: Tx, function: Any, polyfill: Any, args: Sequence[Var], key: Var
             return default
         tx.raise_(ValueError, _EMPTY_TEXTS[name])
     plain = key is None or known(tx, key) is None
-    values = [known(tx, item) for item in found]
+    values = [UNKNOWN if is_symbolic(tx, item) else known(tx, item) for item in found]
     if plain and not any(value is UNKNOWN for value in values):
         index = fold(tx, function, range(len(values)), key=values.__getitem__).as_constant()
         return found[index]
@@ -126,7 +148,7 @@ def _sorted(tx: Tx, iterable: Var, *, key: Var | None = None, reverse: Var | Non
     return make_list(tx, sorting.sort(tx, found, key, reverse))
 
 
-# --- classes ------------------------------------------------------------------------------------------------
+# --- classes ------------------------------------------------------------------------------------------
 
 
 @constructs(tuple, whole=True)

@@ -1,4 +1,4 @@
-"""Builtin functions and classes of numbers: `abs`, `divmod`, `pow`, `round`, `int`, `float`, `bool`, `complex`, …"""
+"""Builtins of numbers: `abs`, `divmod`, `pow`, `round`, `int`, `float`, `bool`, `complex`, `math`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphlift.variables.base import UNKNOWN, VariableTracker
 from graphlift.variables.builtin_object import constant, make_tuple
 from graphlift.variables.builtins.registry import PURE, builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
-from graphlift.variables.folding import fold, known, known_all
+from graphlift.variables.folding import fold, is_symbolic, known, known_all
 from graphlift.variables.slots import attributes, calls, operators
 
 _LEFT_OUT = {"perm", "comb", "factorial", "pow", "prod", "ldexp"}
@@ -27,7 +27,9 @@ PURE.update(
     for name, value in vars(module).items()
     if callable(value) and not name.startswith("_") and name not in _LEFT_OUT
 )
-PURE.update((chr, ord, hex, oct, bin, math.ldexp, math.pow, str.maketrans, bytes.maketrans, zlib.crc32, zlib.adler32))
+PURE.update(
+    (chr, ord, hex, oct, bin, math.ldexp, math.pow, str.maketrans, bytes.maketrans, zlib.crc32, zlib.adler32)
+)
 PURE.update((unicodedata.normalize, unicodedata.category, unicodedata.name, unicodedata.lookup))
 PURE.update((float.fromhex, int.from_bytes, bytes.fromhex))
 
@@ -40,7 +42,7 @@ def special(tx: Tx, value: Var, name: str, *args: Var) -> VariableTracker | None
 
 @builtin(abs)
 def _abs(tx: Tx, value: Var) -> Any:
-    number = known(tx, value)
+    number = UNKNOWN if is_symbolic(tx, value) else known(tx, value)
     if number is not UNKNOWN:
         return fold(tx, abs, number)
     made = special(tx, value, "__abs__")
@@ -49,7 +51,8 @@ def _abs(tx: Tx, value: Var) -> Any:
 
 @builtin(divmod)
 def _divmod(tx: Tx, left: Var, right: Var) -> Any:
-    values = known_all(tx, (left, right), {})
+    open_numbers = is_symbolic(tx, left) or is_symbolic(tx, right)
+    values = None if open_numbers else known_all(tx, (left, right), {})
     if values is not None:
         return fold(tx, divmod, *values[0])
     if attributes.user_special(tx, left.realize(tx), "__divmod__") or attributes.user_special(
@@ -105,8 +108,8 @@ def _bounded(function: Any) -> None:
     builtin(function)(model)
 
 
-for _function in (math.factorial, math.perm, math.comb):
-    _bounded(_function)
+for _bound in (math.factorial, math.perm, math.comb):
+    _bounded(_bound)
 
 
 @builtin(math.prod)
@@ -118,10 +121,11 @@ def _prod(tx: Tx, iterable: Var, *, start: Var | None = None) -> Any:
 
 
 def _number(tx: Tx, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    values = known_all(tx, args, kwargs)
+    alone = len(args) == 1 and not kwargs
+    values = None if alone and is_symbolic(tx, args[0]) else known_all(tx, args, kwargs)
     if values is not None:
         return fold(tx, cls, *values[0], **values[1])
-    if kwargs or len(args) != 1:
+    if not alone:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{cls.__name__}() of values that are not known")
     value = args[0].realize(tx)
     for name in names:
@@ -136,10 +140,12 @@ def _checked(tx: Tx, cls: type, name: str, made: VariableTracker) -> Any:
     kind = made.python_type(tx)
     wanted = int if name == "__index__" else cls
     if kind is wanted:
-        number = known(tx, made)
+        number = UNKNOWN if is_symbolic(tx, made) else known(tx, made)
         return fold(tx, cls, number) if number is not UNKNOWN else made
     if issubclass(kind, wanted):
-        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{cls.__name__}() of an object whose {name} gives a derived class")
+        tx.fail(
+            Reason.UNSUPPORTED_BUILTIN, f"{cls.__name__}() of an object whose {name} gives a derived class"
+        )
     owner = "" if name == "__index__" else "?."
     tx.raise_(TypeError, f"{owner}{name} returned non-{wanted.__name__} (type {kind.__name__})")
 
@@ -188,7 +194,9 @@ def _bool(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[
 
 def _exact(tx: Tx, cls: type, wanted: type) -> None:
     if cls is not wanted:
-        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from {wanted.__name__}")
+        tx.fail(
+            Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from {wanted.__name__}"
+        )
 
 
 def _folded_class_method(owner: type, name: str) -> None:

@@ -69,6 +69,32 @@ typedef struct {
 /* Tables whose keys are all exact strings are looked up by CPython without calling anything. */
 static inline int gl_dict_has_only_strings(PyDictObject *dict) { return DK_IS_UNICODE(dict->ma_keys); }
 
+/* The instance dictionary of an object whose class lets CPython manage it, if it has been made: it lies in front of
+ * the object, and while there are only inline values 3.12 puts a pointer with its lowest bit set there. */
+static inline PyObject *gl_made_dict(PyObject *object)
+{
+    enum { MANAGED_DICT = -3 };
+    PyObject *dict = NULL;
+    if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT) {
+        dict = ((PyObject **)object)[MANAGED_DICT];
+    }
+    return (uintptr_t)dict & 1 ? NULL : dict;
+}
+
+/* The value of entry number `at` in a table of strings, if its key is this very object; else NULL. */
+static inline PyObject *gl_string_entry(PyDictObject *dict, Py_ssize_t at, PyObject *key)
+{
+    PyDictKeysObject *keys = dict->ma_keys;
+    if (at >= keys->dk_nentries || !DK_IS_UNICODE(keys)) {
+        return NULL;
+    }
+    PyDictUnicodeEntry *entry = &DK_UNICODE_ENTRIES(keys)[at];
+    if (entry->me_key != key) {
+        return NULL;
+    }
+    return dict->ma_values ? dict->ma_values->values[at] : entry->me_value;
+}
+
 /* Entry number `at` of the probe sequence of a general table; see lookdict_index. */
 static inline Py_ssize_t gl_dict_index(PyDictKeysObject *keys, size_t at)
 {

@@ -16,6 +16,7 @@ int gl_key_init(GlKey *key, PyObject *held)
     }
     key->held = Py_NewRef(held);
     key->hash = -1;
+    key->hint = 0;
     key->by_identity = !gl_is_constant(object);
     if (!key->by_identity || Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash) {
         key->hash = PyObject_Hash(object);
@@ -87,8 +88,33 @@ static GlFound find_by_identity(PyObject *dict, PyObject *wanted, PyObject **val
     return GL_UNSURE;
 }
 
-GlFound gl_dict_find(PyObject *dict, const GlKey *key, PyObject **value)
+/* By the identity of an interned string, which is how namespaces are looked up; NULL: look properly. */
+static PyObject *find_very_string(PyDictObject *dict, GlKey *key, PyObject *wanted)
 {
+    PyDictKeysObject *keys = dict->ma_keys;
+    size_t mask = ((size_t)1 << keys->dk_log2_size) - 1;
+    size_t perturb = (size_t)key->hash, at = (size_t)key->hash & mask;
+    for (;;) {
+        Py_ssize_t index = gl_dict_index(keys, at);
+        if (index == -1) {
+            return NULL;
+        }
+        PyObject *value = index >= 0 ? gl_string_entry(dict, index, wanted) : NULL;
+        if (value != NULL) {
+            key->hint = index;
+            return value;
+        }
+        perturb >>= PERTURB_SHIFT;
+        at = (at * 5 + perturb + 1) & mask;
+    }
+}
+
+GlFound gl_dict_find(PyObject *dict, GlKey *key, PyObject **value)
+{
+    *value = gl_string_entry((PyDictObject *)dict, key->hint, key->held);
+    if (*value != NULL) {
+        return GL_FOUND;
+    }
     PyObject *wanted = gl_held(key->held);
     if (wanted == NULL) {
         return GL_UNSURE;
@@ -104,7 +130,10 @@ GlFound gl_dict_find(PyObject *dict, const GlKey *key, PyObject **value)
         int plain = Py_TYPE(wanted)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
         return key->by_identity && !plain ? GL_UNSURE : GL_ABSENT;
     }
-    *value = _PyDict_GetItem_KnownHash(dict, wanted, key->hash);
+    *value = find_very_string((PyDictObject *)dict, key, wanted);
+    if (*value == NULL) {
+        *value = _PyDict_GetItem_KnownHash(dict, wanted, key->hash);
+    }
     if (*value == NULL) {
         PyErr_Clear();
         return GL_ABSENT;
@@ -155,7 +184,10 @@ int gl_dict_each_key(PyObject *dict, int (*visit)(PyObject *key, void *context),
 
 PyObject *gl_instance_dict(PyObject *object, int create)
 {
-    PyObject *dict;
+    PyObject *dict = gl_made_dict(object);
+    if (dict != NULL) {
+        return PyDict_Check(dict) ? dict : NULL;
+    }
     /* Making it allocates; on 3.11 an allocation may start a collection, and that runs finalizers. */
     int enabled = PyGC_Disable();
     PyObject **slot = _PyObject_GetDictPtr(object);

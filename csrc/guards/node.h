@@ -128,11 +128,12 @@ typedef struct {
     PyObject *held; /* the key, or a weak reference to it */
     Py_hash_t hash;
     int by_identity; /* its equality might run user code: only the same object counts */
+    Py_ssize_t hint; /* the entry of a table of strings where it was found last */
 } GlKey;
 
 int gl_key_init(GlKey *key, PyObject *held);
 /* Looks a key up in the storage of a dict (or a subclass). UNSURE: only user code could tell. */
-GlFound gl_dict_find(PyObject *dict, const GlKey *key, PyObject **value);
+GlFound gl_dict_find(PyObject *dict, GlKey *key, PyObject **value);
 /* Calls `visit` for each key in the order that iteration shows; stops at 0 and returns 0, else 1. */
 int gl_dict_each_key(PyObject *dict, int (*visit)(PyObject *key, void *context), void *context);
 /* The instance dictionary, borrowed, made real if the object keeps its attributes elsewhere; NULL: it has none. */

@@ -73,6 +73,18 @@ static int run_method_function(const GlNode *node, GlRun *run)
     return PyMethod_Check(method) && gl_put(node, run, PyMethod_GET_FUNCTION(method));
 }
 
+/* --- weak references --- */
+
+static int run_referent(const GlNode *node, GlRun *run)
+{
+    PyObject *reference = gl_parent(node, run);
+    if (!PyWeakref_CheckRefExact(reference)) {
+        return 0;
+    }
+    /* None when the referent is gone. Owned, for nothing else may keep it alive until it is looked at. */
+    return gl_put_new(node, run, Py_NewRef(((PyWeakReference *)reference)->wr_object));
+}
+
 const GlOp gl_object_access_ops[] = {
     {"item", GL_ACCESSOR, 1, run_item, build_item, NULL},
     {"type", GL_ACCESSOR, 0, run_type, NULL, NULL},
@@ -80,5 +92,6 @@ const GlOp gl_object_access_ops[] = {
     {"type_lookup_absent", 0, 1, run_type_lookup_absent, build_name, NULL},
     {"method_self", GL_ACCESSOR, 0, run_method_self, NULL, NULL},
     {"method_function", GL_ACCESSOR, 0, run_method_function, NULL, NULL},
+    {"referent", GL_ACCESSOR, 0, run_referent, NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

@@ -229,6 +229,13 @@ class MethodFunctionSource(Source):
     form = "{base}.__func__"
 
 
+class ReferentSource(Source):
+    """What a weak reference refers to, None when that is gone."""
+
+    __slots__ = ()
+    form = "{base}()"
+
+
 class IteratorSource(Source):
     """What a list, tuple, range or dict iterator iterates over (`key` names the kind)."""
 

@@ -10,6 +10,7 @@ import functools
 import math
 import operator
 import types
+import weakref
 from collections import OrderedDict
 
 import pytest
@@ -38,6 +39,7 @@ from graphlift.sources import (
     ModuleDictSource,
     ObjectSource,
     ParamSource,
+    ReferentSource,
     SlotSource,
     TypeLookupSource,
 )
@@ -437,6 +439,11 @@ def places():
         Guard("is", A.child(MethodFunctionSource, None), (FN,)),
         [types.MethodType(FN, 1)],
         [types.MethodType(FN2, 1), FN],
+    )
+    yield (
+        Guard("is", A.child(ReferentSource, None), (FN,)),
+        [weakref.ref(FN)],
+        [weakref.ref(FN2), weakref.proxy(FN), FN],
     )
     yield Guard("type", A.type(), (type,)), [Plain()], []
     yield Guard("constant", A.child(FunctionFieldSource, "__closure__"), (None,)), [FN], [3]

@@ -153,6 +153,7 @@ _ROW_OF: Final[dict[type[Source], Callable[[Source, int], Row]]] = {
     sources.TypeLookupSource: _keyed("type_lookup"),
     sources.MethodSelfSource: _plain("method_self"),
     sources.MethodFunctionSource: _plain("method_function"),
+    sources.ReferentSource: _plain("referent"),
     sources.IteratorSource: _plain("iterated"),
 }
 
@@ -275,6 +276,10 @@ def _method_function(method: Any) -> Any:
     return method.__func__ if isinstance(method, MethodType) else MISSING
 
 
+def _referent(reference: Any) -> Any:
+    return reference() if type(reference) is weakref.ref else MISSING
+
+
 def _class_slot(value: Any, slot: SlotOf) -> Any:
     descriptor = slot.descriptor()
     return MISSING if descriptor is None else descriptor.__get__(value)
@@ -308,6 +313,7 @@ _READ: Final[dict[str, Callable[..., Any]]] = {
     "type_lookup": type_lookup,
     "method_self": _method_self,
     "method_function": _method_function,
+    "referent": _referent,
     "iterated": _iterated,
 }
 
@@ -360,6 +366,7 @@ _FORM: Final[dict[str, str]] = {
     "type_lookup": "{base}.{key}",
     "method_self": "{base}.__self__",
     "method_function": "{base}.__func__",
+    "referent": "{base}()",
     "iterated": "iterated({base})",
 }
 

@@ -53,6 +53,16 @@ int gl_is_tensor_type(PyObject *type)
            PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)tensor_type);
 }
 
+int gl_is_plain_tensor_type(PyObject *type)
+{
+    for (Py_ssize_t i = 0; plain_types != NULL && i < PyTuple_GET_SIZE(plain_types); i++) {
+        if (PyTuple_GET_ITEM(plain_types, i) == type) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* --- codes: small numbers for dtypes, device types and layouts, and the objects they stand for --- */
 
 typedef struct {
@@ -429,6 +439,80 @@ static int readers_agree(PyObject *tensor)
     return good;
 }
 
+/* --- learning the fields behind the shims --- */
+
+enum { LEARNED_BYTES = LEARNED_WORDS * 8, UNKNOWN = -1 };
+
+typedef struct {
+    uint8_t dtype[LEARNED_BYTES], device[LEARNED_BYTES], geometry[LEARNED_BYTES], autograd[LEARNED_BYTES];
+    uint8_t null[LEARNED_BYTES]; /* in how many samples there was no pointer */
+} Candidates;
+
+static int geometry_fits(const char *at, const GlTensor *read)
+{
+    const int64_t *sizes, *strides;
+    /* The number comes first: what lies behind is looked at only where it is right. */
+    return *(const int64_t *)at == read->ndim && gl_raw_geometry(at, &sizes, &strides) == read->ndim &&
+           (read->ndim <= 5 || (((uintptr_t)sizes & 7) == 0 && sizes != NULL)) &&
+           memcmp(sizes, read->sizes, (size_t)read->ndim * sizeof *sizes) == 0 &&
+           memcmp(strides, read->strides, (size_t)read->ndim * sizeof *strides) == 0;
+}
+
+/* Strikes out the places that do not hold what the shims say of a sample. The fields lie before the key set; what is
+ * behind it may belong to somebody else already. */
+static void narrow(Candidates *left, const char *impl, const GlTensor *read)
+{
+    for (int at = 0; at < gl_tensor_api.keys; at++) {
+        left->dtype[at] &= at % 2 == 0 && *(const uint16_t *)(impl + at) == (uint16_t)read->dtype;
+        left->device[at] &= ((const int8_t *)impl)[at] == read->device_type &&
+                            ((const int8_t *)impl)[at + 1] == read->device_index;
+        if (at % 8 == 0) {
+            left->geometry[at] = left->geometry[at] && geometry_fits(impl + at, read);
+            int null = *(void *const *)(impl + at) == NULL;
+            left->autograd[at] &= !(null && read->requires_grad);
+            left->null[at] += null;
+        }
+    }
+}
+
+/* The one place that is left, if it is one and a multiple of `step`. */
+static Py_ssize_t only(const uint8_t *left, int step)
+{
+    Py_ssize_t found = UNKNOWN;
+    for (int at = 0; at < gl_tensor_api.keys; at += step) {
+        if (left[at]) {
+            if (found != UNKNOWN) {
+                return UNKNOWN;
+            }
+            found = at;
+        }
+    }
+    return found;
+}
+
+static void learn_fields(PyObject *samples)
+{
+    Candidates left;
+    memset(&left, 1, sizeof left);
+    memset(left.null, 0, sizeof left.null);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(samples); i++) {
+        PyObject *tensor = PySequence_Fast_GET_ITEM(samples, i);
+        GlTensor read;
+        if (read_directly(tensor, &read) && read.strides != NULL) {
+            narrow(&left, gl_tensor_impl(tensor), &read);
+        }
+    }
+    for (int at = 0; at < LEARNED_BYTES; at++) {
+        left.autograd[at] &= left.null[at] >= 4; /* most samples have no autograd metadata */
+    }
+    GlTensorApi *api = &gl_tensor_api;
+    api->dtype_at = only(left.dtype, 2);
+    api->device_at = only(left.device, 1);
+    api->geometry_at = only(left.geometry, 8);
+    api->autograd_at = only(left.autograd, 8);
+    api->raw = api->dtype_at >= 0 && api->device_at >= 0 && api->geometry_at >= 0 && api->autograd_at >= 0;
+}
+
 /* Why the shims cannot be used, or NULL. */
 static const char *learn(PyObject *samples)
 {
@@ -447,17 +531,23 @@ static const char *learn(PyObject *samples)
             return "the two readers disagree on a sample";
         }
     }
+    learn_fields(samples);
     return NULL;
 }
 
 static PyObject *types_of(PyObject *samples)
 {
     Py_ssize_t count = PySequence_Fast_GET_SIZE(samples);
-    PyObject *types = PyTuple_New(count);
-    for (Py_ssize_t i = 0; types != NULL && i < count; i++) {
-        PyTuple_SET_ITEM(types, i, Py_NewRef(Py_TYPE(PySequence_Fast_GET_ITEM(samples, i))));
+    PyObject *types = PySet_New(NULL), *tuple = NULL;
+    int failed = types == NULL;
+    for (Py_ssize_t i = 0; i < count && !failed; i++) {
+        failed = PySet_Add(types, (PyObject *)Py_TYPE(PySequence_Fast_GET_ITEM(samples, i))) < 0;
     }
-    return types;
+    if (!failed) {
+        tuple = PySequence_Tuple(types);
+    }
+    Py_XDECREF(types);
+    return tuple;
 }
 
 static PyObject *init_tensor_reader(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
@@ -484,6 +574,9 @@ static PyObject *init_tensor_reader(PyObject *Py_UNUSED(module), PyObject *args,
     const char *problem = forced ? "forced" : learn(samples);
     Py_DECREF(samples);
     gl_tensor_fallback = problem != NULL;
+    if (problem == NULL && !gl_tensor_api.raw) {
+        problem = "fields unknown"; /* the shims are used for everything */
+    }
     return PyUnicode_FromString(problem ? problem : "fast");
 }
 
@@ -549,14 +642,9 @@ static PyObject *read_is_leaf(PyObject *tensor, int requires_grad)
     if (get == NULL || modes() != 0) {
         return NULL;
     }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(plain_types); i++) {
-        if (PyTuple_GET_ITEM(plain_types, i) == (PyObject *)Py_TYPE(tensor)) {
-            PyObject *leaf = get(tensor, closure);
-            PyErr_Clear();
-            return leaf;
-        }
-    }
-    return NULL;
+    PyObject *leaf = gl_is_plain_tensor_type((PyObject *)Py_TYPE(tensor)) ? get(tensor, closure) : NULL;
+    PyErr_Clear();
+    return leaf;
 }
 
 /* The whole tuple from the shims; NULL without an error: ask Python. */

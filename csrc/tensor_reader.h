@@ -42,6 +42,8 @@ extern int gl_tensor_fallback;
 int gl_is_tensor(PyObject *object);
 /* Whether a class is torch's tensor class or one made from it. */
 int gl_is_tensor_type(PyObject *type);
+/* Whether a class is one of those whose tensors run no Python code when they are read. */
+int gl_is_plain_tensor_type(PyObject *type);
 
 /* The parts below take an object for which gl_is_tensor holds. They return 1, or 0 when torch has no plain answer (a
  * nested tensor, symbolic sizes); they leave no error set. */
@@ -70,11 +72,37 @@ typedef struct {
     Py_ssize_t keys;                        /* of the key set in TensorImpl */
     Py_ssize_t storage;                     /* of the StorageImpl pointer in TensorImpl; -1: unknown */
     Py_ssize_t data;                        /* of the data pointer in StorageImpl; -1: unknown */
+    /* Places in TensorImpl that stand for the calls above where `raw` is set: for tensors of a plain class and of
+     * strided layout, which answer from these fields. */
+    int raw;
+    Py_ssize_t dtype_at, device_at, geometry_at, autograd_at;
 } GlTensorApi;
 
 extern GlTensorApi gl_tensor_api;
 
 static inline void *gl_tensor_handle(PyObject *tensor) { return (char *)tensor + gl_tensor_api.slot; }
 static inline const char *gl_tensor_impl(PyObject *tensor) { return *(const char **)gl_tensor_handle(tensor); }
+
+/* c10::impl::SizesAndStrides: the number of dimensions, then sizes and strides, inline or behind a pointer. */
+static inline int64_t gl_raw_geometry(const char *geometry, const int64_t **sizes, const int64_t **strides)
+{
+    enum { INLINE_DIMS = 5 };
+    int64_t ndim = *(const int64_t *)geometry;
+    const int64_t *numbers = (const int64_t *)geometry + 1;
+    if (ndim <= INLINE_DIMS) {
+        *sizes = numbers;
+        *strides = numbers + INLINE_DIMS;
+    } else {
+        *sizes = *(const int64_t *const *)numbers;
+        *strides = *sizes + ndim;
+    }
+    return ndim;
+}
+
+/* A tensor without autograd metadata requires no gradient. */
+static inline int gl_raw_requires_grad(const char *impl)
+{
+    return *(void *const *)(impl + gl_tensor_api.autograd_at) != NULL && gl_tensor_api.requires_grad(impl);
+}
 
 #endif

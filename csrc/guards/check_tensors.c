@@ -14,6 +14,7 @@ typedef struct {
     int requires_grad; /* -1: not part of the assumption */
     int64_t ndim;
     int has_strides;
+    int plain; /* the class is one whose tensors answer from their fields */
     int all_sizes, all_strides; /* none of them is ANY */
     int64_t numbers[];          /* the sizes, then the strides */
 } Spec;
@@ -80,13 +81,31 @@ static int holds_directly(const Spec *spec, PyObject *tensor)
     return geometry_holds(spec, sizes, strides);
 }
 
+static int holds_raw(const Spec *spec, PyObject *tensor)
+{
+    const GlTensorApi *api = &gl_tensor_api;
+    const char *impl = gl_tensor_impl(tensor);
+    const int64_t *sizes, *strides;
+    return *(const uint64_t *)(impl + api->keys) == spec->keys &&
+           *(const uint16_t *)(impl + api->dtype_at) == spec->dtype &&
+           ((const int8_t *)impl)[api->device_at] == spec->device_type &&
+           ((const int8_t *)impl)[api->device_at + 1] == spec->device_index &&
+           gl_raw_geometry(impl + api->geometry_at, &sizes, &strides) == spec->ndim &&
+           geometry_holds(spec, sizes, strides) &&
+           (spec->requires_grad < 0 || gl_raw_requires_grad(impl) == spec->requires_grad);
+}
+
 static int run_tensor(const GlNode *node, GlRun *run)
 {
     PyObject *tensor = gl_parent(node, run);
     if ((PyObject *)Py_TYPE(tensor) != gl_held(node->object)) {
         return 0;
     }
-    return gl_tensor_fallback ? holds_through_python(node->data, tensor) : holds_directly(node->data, tensor);
+    if (gl_tensor_fallback) {
+        return holds_through_python(node->data, tensor);
+    }
+    const Spec *spec = node->data;
+    return spec->plain && gl_tensor_api.raw ? holds_raw(spec, tensor) : holds_directly(spec, tensor);
 }
 
 /* --- building --- */
@@ -139,6 +158,7 @@ static int build_tensor(GlNode *node, GlBuild *build, PyObject *const *operands,
     spec->requires_grad = operands[4] == Py_None ? -1 : operands[4] == Py_True;
     spec->ndim = ndim;
     spec->has_strides = operands[6] != Py_None;
+    spec->plain = spec->has_strides && gl_is_plain_tensor_type(gl_held(operands[0]));
     if (PyErr_Occurred() ||
         gl_tensor_codes(operands[2], operands[3], &spec->dtype, &spec->device_type, &spec->device_index) < 0 ||
         take_numbers(operands[5], spec->numbers, &spec->all_sizes) < 0) {

@@ -59,8 +59,11 @@ def _samples() -> Iterator[torch.Tensor]:
     plain = torch.arange(24.0).reshape(2, 3, 4)
     yield plain
     yield plain[1, :, 1:].t()
+    yield torch.zeros(1, 2, 3, 1, 2, 3)  # more dimensions than lie in the tensor itself
+    yield torch.zeros(1, 2, 3, 1, 2, 3, 2).transpose(1, 6).requires_grad_()
     yield torch.nn.Parameter(torch.zeros(3, 1))
     yield torch.nn.parameter.Buffer(torch.zeros(2))
+    yield torch.zeros(0, requires_grad=True)
     yield torch.zeros(2, requires_grad=True) * 2
     yield torch.frombuffer(bytearray(32), dtype=torch.int16)
     yield torch.zeros(2, dtype=torch.complex64).conj()

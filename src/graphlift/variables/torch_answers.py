@@ -75,6 +75,12 @@ for _function in (*_STATE, *_PURE):
     torch_model(_function)(fold_call(_function))
 
 
+def _named(part: str, name: str) -> list[Any]:
+    """A function of a part of torch, where this version has it."""
+    function = getattr(getattr(torch, part, None), name, None)
+    return [] if function is None else [function]
+
+
 def _always(value: object, *functions: Any) -> None:
     """These functions answer `value` inside captured code, whatever they are asked."""
 
@@ -97,7 +103,8 @@ _always(
     _jit.is_tracing,
     torch.fx._symbolic_trace.is_fx_symbolic_tracing,
     torch.fx._symbolic_trace.is_fx_tracing,
-    torch.cuda.is_current_stream_capturing,
+    *_named("cuda", "is_current_stream_capturing"),
+    *_named("xpu", "is_current_stream_capturing"),
     torch.is_distributed,
     torch.is_storage,
     _C._is_tracing,

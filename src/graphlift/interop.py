@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 _REGISTRY: Final = "torch._dynamo.backends.registry"
@@ -101,6 +102,18 @@ def is_graph_node(function: object) -> bool:
 def is_refused(function: object) -> bool:
     """Whether the user said to keep it out of graphs (``disallow_in_graph``)."""
     return _marked("_disallowed_callable_ids", function)
+
+
+def tagged(function: FunctionType) -> str | None:
+    """The free variable that holds what the function stands for, if it is one of torch's tagging wrappers.
+
+    Importing torch's front end wraps ``Module.__init__`` and ``Module.__setstate__``, to note for itself when
+    a module was made; captured code takes what is beneath, for nothing else reads the note.
+    """
+    name = {"patched_init": "init", "patched_setstate": "setstate"}.get(function.__name__)
+    if name is None or function.__module__ != "torch._dynamo.mutation_guard":
+        return None
+    return name if name in function.__code__.co_freevars else None
 
 
 def is_graph_break(function: object) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any, Final
 
-from graphlift import rules
+from graphlift import interop, rules
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -26,7 +26,7 @@ from graphlift.sources import (
     Source,
     TypeLookupSource,
 )
-from graphlift.variables import namespace, rebuild
+from graphlift.variables import cells, namespace, rebuild
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.cells import CellVariable
@@ -136,11 +136,22 @@ class FunctionVariable(VariableTracker):
             if model is not None:
                 result: VariableTracker = model(tx, args, kwargs)
                 return result
+            beneath = self._beneath_tag(tx, real)
+            if beneath is not None:
+                return beneath.call(tx, args, kwargs)
             self._check_may_inline(tx, real)
         bound = bind_arguments(
             tx, self.code, self.qualname(), args, kwargs, lambda at, name: self.default(tx, at, name)
         )
         return tx.inline(self, self.code, bound, self.closure, self.module_globals)  # type: ignore[return-value]
+
+    def _beneath_tag(self, tx: Tx, real: FunctionType) -> VariableTracker | None:
+        """What a wrapper of torch's stands for, see `interop.tagged`."""
+        name = interop.tagged(real)
+        if name is None:
+            return None
+        found = cells.load(tx, self.closure[self.code.co_freevars.index(name)], name)
+        return None if found is None else found.realize(tx)
 
     def _check_may_inline(self, tx: Tx, real: FunctionType) -> None:
         if not self.is_own(real) and rules.classify(real) != "inline":

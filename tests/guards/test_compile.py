@@ -68,7 +68,7 @@ def test_places_are_read_once():
         Guard("length", SELF.attr("layers"), (1,)),
         Guard("constant", SELF.attr("layers").item(0).value_of("w"), (1,)),
     ]
-    compiled = compile_guards([*guards, *guards], [SELF.attr("layers"), N])
+    compiled = compile_guards(guards, [SELF.attr("layers"), N])
     accessors = [row for row in compiled.rows if row[0] in ("param", "instance_dict", "dict_value", "item")]
     assert len(accessors) == 7
     assert len(accessors) == len(set(accessors))

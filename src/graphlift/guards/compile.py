@@ -48,27 +48,39 @@ class Check:
         return code.co_filename, line
 
 
+#: What a `Check` is made of.
+Lasting = tuple[Kind, tuple[int, ...], Any, Any]
+
+
 class GuardTable:
     """Guards as data, and what Python can do with them.
 
     Attributes:
         rows: the nodes of the program.
-        checks: the guards in the order in which they are checked.
     """
 
-    __slots__ = ("_first_rows", "_names", "checks", "rows")
+    __slots__ = ("_checks", "_first_rows", "_lasting", "_names", "rows")
 
-    def __init__(self, rows: Rows, checks: list[Check], first_rows: list[int]) -> None:
+    def __init__(self, rows: Rows, lasting: list[Lasting], first_rows: list[int]) -> None:
         self.rows: Final[list[Row]] = rows.rows
-        self.checks: Final = checks
+        self._lasting: list[Lasting] = lasting
+        self._checks: list[Check] = []
         self._first_rows: Final = first_rows
         self._names: Final = rows.names
+
+    @property
+    def checks(self) -> list[Check]:
+        """The guards in the order in which they are checked; made when somebody asks first."""
+        if self._lasting:
+            self._checks = [Check(*parts) for parts in self._lasting]
+            self._lasting = []
+        return self._checks
 
     def check_of_row(self, row: int) -> Check | None:
         """The guard whose nodes row `row` belongs to; None for one that only the binding needs."""
         if row >= self._first_rows[-1]:
             return None
-        low, high = 0, len(self.checks) - 1
+        low, high = 0, len(self._first_rows) - 2
         while low < high:
             middle = (low + high + 1) // 2
             if self._first_rows[middle] <= row:
@@ -118,9 +130,9 @@ class CompiledGuards(GuardTable):
     __slots__ = ("program",)
 
     def __init__(
-        self, rows: Rows, checks: list[Check], first_rows: list[int], outputs: Sequence[int]
+        self, rows: Rows, lasting: list[Lasting], first_rows: list[int], outputs: Sequence[int]
     ) -> None:
-        super().__init__(rows, checks, first_rows)
+        super().__init__(rows, lasting, first_rows)
         self.program: Final = _C.GuardProgram(rows.for_program(), outputs)
 
 
@@ -129,24 +141,15 @@ def values_by_identity(values: Sequence[Any]) -> list[Any]:
     return [value if value is MISSING else None for value in values]
 
 
-def _lasting_place(where: Any) -> tuple[weakref.ref[CodeType], int] | None:
-    return None if where is None else (weakref.ref(where[0]), where[1])
-
-
 def _in_order(guards: Sequence[Guard]) -> list[tuple[Kind, Guard]]:
-    """Each guard once, in the order of checking: the process, then parameters themselves (cheap, and what
-    differs most often), then the rest in the order in which the capture met it, then relations."""
+    """The order of checking: the process, then parameters themselves (cheap, and what differs most often),
+    then the rest in the order in which the capture met it, then relations between places."""
     process: list[tuple[Kind, Guard]] = []
     parameters: list[tuple[Kind, Guard]] = []
     rest: list[tuple[Kind, Guard]] = []
     relations: list[tuple[Kind, Guard]] = []
-    seen: set[tuple[Any, ...]] = set()
     for guard in guards:
         kind = find_kind(guard.kind)
-        key = (guard.kind, guard.source, *map(id, guard.payload))
-        if key in seen:
-            continue
-        seen.add(key)
         if kind.rank == 1:
             (parameters if type(guard.source) is ParamSource else rest).append((kind, guard))
         else:
@@ -159,6 +162,8 @@ def compile_guards(
 ) -> CompiledGuards:
     """Make the program that checks `guards` and hands out what is at `outputs`.
 
+    Whoever gives the guards gives each once; places that they share are read once.
+
     Arguments:
         check: run the Python face of every guard beside the program, and raise where they disagree.
 
@@ -167,16 +172,18 @@ def compile_guards(
         KeyError: a guard's kind does not exist.
     """
     rows = Rows()
-    checks: list[Check] = []
+    lasting: list[Lasting] = []
     first_rows: list[int] = []
     for kind, guard in _in_order(guards):
         first_rows.append(len(rows.rows))
         ats, payload = kind.compile(guard, rows)
-        checks.append(Check(kind, ats, payload, _lasting_place(guard.where)))
+        where = guard.where
+        place = None if where is None else (weakref.ref(where[0]), where[1])
+        lasting.append((kind, ats, payload, place))
     first_rows.append(len(rows.rows))
-    compiled = CompiledGuards(rows, checks, first_rows, [rows.at(source) for source in outputs])
+    compiled = CompiledGuards(rows, lasting, first_rows, [rows.at(source) for source in outputs])
     if check:
-        compiled.program.set_audit(auditor(GuardTable(rows, checks, first_rows)))
+        compiled.program.set_audit(auditor(GuardTable(rows, lasting, first_rows)))
     return compiled
 
 

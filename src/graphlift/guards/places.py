@@ -56,15 +56,19 @@ class Rows:
         index = self._at.get(source)
         if index is None:
             base = source.base
-            parent = -1 if base is None else self.at(base)
-            row = _ROW_OF[type(source)](source, parent)
-            index = self._at[source] = len(self.rows)
-            self.rows.append(row)
-            if row[0] in _NAMED:
-                self.names[index] = _base_name(source)
-            elif row[0] == "class_slot":
-                self.descriptors[index] = source.key
+            row = _ROW_OF[type(source)](source, -1 if base is None else self.at(base))
+            rows = self.rows
+            index = self._at[source] = len(rows)
+            rows.append(row)
+            if row[0] in _NOTED:
+                self._note(index, source, row[0])
         return index
+
+    def _note(self, index: int, source: Source, op: str) -> None:
+        if op == "class_slot":
+            self.descriptors[index] = source.key
+        else:
+            self.names[index] = str(source.key) if op == "cell" else source.name()
 
     def add(self, *row: Any) -> int:
         """Add a node; its row number."""
@@ -89,12 +93,8 @@ class Rows:
 
 # --- from sources to rows ----------------------------------------------------------------------------
 
-#: Rows whose name is not told by their operands.
-_NAMED: Final = frozenset({"param", "function", "cell", "anchor"})
-
-
-def _base_name(source: Source) -> str:
-    return str(source.key) if isinstance(source, sources.CellContentsSource) else source.name()
+#: Rows whose operands do not tell all that is needed of the source.
+_NOTED: Final = frozenset({"param", "function", "cell", "anchor", "class_slot"})
 
 
 def _plain(op: str) -> Callable[[Source, int], Row]:

@@ -53,6 +53,7 @@ class PyCodegen(Codegen):
         self._saved: dict[Var, str] = {}
         self._made: dict[Var, Label] = {}
         self._fills: list[Callable[[], None]] = []
+        self._depth = 0
         self._temporaries = 0
         self._anchor = anchor
 
@@ -74,15 +75,15 @@ class PyCodegen(Codegen):
         return var.is_constant() and type(var.as_constant()) in _CODE_CONSTANTS
 
     def _make(self, var: Any) -> None:
-        outer, self._fills = self._fills, []
+        self._depth += 1
         var.reconstruct(self)
-        made, self._fills = self._fills, outer
+        self._depth -= 1
         if not var.is_constant():
             label = Label("made")
             self._made[var] = label
             self.emitter.place(label)
-        for fill in made:
-            fill()
+        while self._fills and not self._depth:  # only now every object that they may lead back to exists
+            self._fills.pop(0)()
 
     def _save_made(self, var: Var) -> str:
         """Keep an object in a local from the point where it was made, for it is needed again."""

@@ -8,11 +8,12 @@ from typing import Any
 
 from graphlift.protocol import Codegen, Tx
 from graphlift.reasons import Reason
-from graphlift.sources import Source
+from graphlift.sources import Source, TypeLookupSource
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import wraps_if
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.graph_calls import as_graph_argument, graph_argument
+from graphlift.variables.rebuild import dict_of
 from graphlift.variables.slots.type_lookup import Binding, anchor, mro_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
@@ -63,11 +64,20 @@ def _as_argument(tx: Tx, var: EnumMemberVariable) -> Any:
     return as_graph_argument(tx, var.storage)
 
 
+def _listed(tx: Tx, value: Any) -> Source:
+    """Where the member's class lists it."""
+    members = anchor(tx, type(value)).child(TypeLookupSource, "_member_map_")
+    name = dict_of(value)["_name_"]  # type: ignore[index]
+    if type(value)._member_map_.get(name) is value:
+        return members.value_of(name)
+    return anchor(tx, value)
+
+
 @wraps_if(lambda value: enum.Enum in mro_of(type(value)), order=50)
 def wrap_member(tx: Tx, value: Any, source: Source | None) -> EnumMemberVariable:
     """A member that exists (they all do)."""
     if source is None:
-        source = anchor(tx, value)
+        source = _listed(tx, value)
     else:
         tx.guard("is", source, value)
     handle = tx.heap.handle_of(value, source)

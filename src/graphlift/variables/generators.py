@@ -18,6 +18,7 @@ from graphlift.variables import exceptions
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps
 from graphlift.variables.slots import iteration
+from graphlift.variables.user_defined import UserDefinedObject
 
 _RUNNING: Final = "running"
 _DONE: Final = "done"
@@ -75,15 +76,17 @@ class GeneratorVariable(VariableTracker):
             raise ObservedException(stopiteration_error(tx, raised.value))
 
     def next_(self, tx: Tx) -> VariableTracker | None:
-        return self._item(tx, None, None)
+        yielded, value = self.resume(tx, None)
+        return value if yielded else None
 
-    def _item(self, tx: Tx, sent: Var | None, error: Var | None) -> VariableTracker | None:
+    def item(self, tx: Tx, sent: Var | None, error: Var | None) -> VariableTracker:
+        """The next item; at the end a StopIteration with the generator's value is raised in the program."""
         yielded, value = self.resume(tx, sent, error)
         if yielded:
             return value
-        if not _is_none(tx, value):
-            tx.raise_(StopIteration, value)
-        return None
+        if _is_none(tx, value):
+            tx.raise_(StopIteration)
+        tx.raise_(StopIteration, value)
 
     def iter_(self, tx: Tx) -> VariableTracker:
         return self
@@ -119,14 +122,8 @@ def _is_none(tx: Tx, value: Any) -> bool:
     return known.is_constant() and known.as_constant() is None
 
 
-def _required(tx: Tx, item: VariableTracker | None) -> VariableTracker:
-    if item is None:
-        tx.raise_(StopIteration)
-    return item
-
-
 def _next(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
-    return _required(tx, self.next_(tx))
+    return self.item(tx, None, None)
 
 
 def _iter(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
@@ -134,7 +131,7 @@ def _iter(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTrack
 
 
 def _send(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
-    return _required(tx, self._item(tx, args[0], None))
+    return self.item(tx, args[0], None)
 
 
 def _throw(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
@@ -145,7 +142,7 @@ def _throw(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTrac
         error = second if given else first.call(tx, [second], {}).realize(tx)
     else:
         error = exceptions.instantiate(tx, first)
-    return _required(tx, self._item(tx, None, error))
+    return self.item(tx, None, error)
 
 
 def _close(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
@@ -202,10 +199,12 @@ def send(tx: Tx, receiver: Any, sent: Any) -> tuple[bool, Var]:
         yielded, value = target.resume(tx, sent)
         return not yielded, value
     try:
-        if _is_none(tx, sent):
-            item = iteration.next_(tx, target)
-        else:
+        if not _is_none(tx, sent):
             item = target.invoke(tx, "send", [sent], {})
+        elif isinstance(target, UserDefinedObject):
+            item = target.invoke(tx, "__next__", [], {})
+        else:
+            item = iteration.next_(tx, target)
     except ObservedException as raised:
         stopped = stop_value(tx, raised.value)
         if stopped is None:

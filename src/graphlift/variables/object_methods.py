@@ -5,14 +5,16 @@ Mirrors the ``object_...`` functions of Objects/typeobject.c.
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable, Mapping, Sequence
+from types import MemberDescriptorType
 from typing import Any, Final, NoReturn
 
 from graphlift.protocol import Tx
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.slots import attributes
-from graphlift.variables.slots.type_lookup import type_lookup
+from graphlift.variables.slots.type_lookup import mro_of, namespace_of, type_lookup
 
 Args = Sequence[Any]
 KwArgs = Mapping[str, Any]
@@ -144,3 +146,46 @@ def _format(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
             TypeError, f"unsupported format string passed to {self.python_type(tx).__name__}.__format__"
         )
     return self.invoke(tx, "__str__", [], {})
+
+
+# --- copying -----------------------------------------------------------------------------------------
+
+
+@object_method
+def _reduce_ex(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    """``object.__reduce_ex__`` of protocol 2 and up, for objects without members in C."""
+    _expect(tx, "__reduce_ex__", args, kwargs, 1)
+    cls = self.python_type(tx)
+    reduce = attributes.user_special(tx, self, "__reduce__")
+    if reduce is not None:
+        return attributes.call_attr(tx, reduce, self, cls, [])
+    protocol = args[0].realize(tx)
+    if not protocol.is_constant() or protocol.as_constant() < 2 or not _is_dictionary_only(tx, self, cls):
+        tx.fail(Reason.UNSUPPORTED_OPERATION, f"copying or pickling of {self!r}")
+    items = self.iter_(tx) if issubclass(cls, list) else tx.make.constant(None)
+    entries = tx.make.constant(None)
+    if issubclass(cls, dict):
+        entries = self.invoke(tx, "items", [], {}).realize(tx).iter_(tx)
+    newargs = tx.make.tuple([attributes.class_of(tx, self, cls)])
+    return tx.make.tuple(
+        [tx.make.from_value(copyreg.__newobj__, None), newargs, _state(tx, self, cls), items, entries]
+    )  # type: ignore[attr-defined]
+
+
+def _is_dictionary_only(tx: Tx, self: VariableTracker, cls: type) -> bool:
+    """Whether an object is its dictionary (and list items or dictionary entries), and nothing else."""
+    names = ("__getnewargs__", "__getnewargs_ex__", "__copy__")
+    if any(type_lookup(tx, cls, name) is not None for name in names) or self.instance_dict(tx) is None:
+        return False
+    return not any(
+        type(value) is MemberDescriptorType for owner in mro_of(cls) for value in namespace_of(owner).values()
+    )
+
+
+def _state(tx: Tx, self: VariableTracker, cls: type) -> Any:
+    own = attributes.user_special(tx, self, "__getstate__")
+    if own is not None:
+        return attributes.call_attr(tx, own, self, cls, [])
+    handle = self.instance_dict(tx)
+    assert handle is not None
+    return tx.make.namespace_dict(handle)

@@ -22,7 +22,15 @@ from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, Variab
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.object_methods import C_METHODS, OBJECT_METHODS
 from graphlift.variables.slots import attributes
-from graphlift.variables.slots.type_lookup import Binding, TypeAttr, anchor, mro_of, namespace_of, type_lookup
+from graphlift.variables.slots.type_lookup import (
+    Binding,
+    TypeAttr,
+    anchor,
+    check_holdable,
+    mro_of,
+    namespace_of,
+    type_lookup,
+)
 
 _OPERATORS: Final = {
     "+": "add",
@@ -109,6 +117,7 @@ class UserDefinedObject(VariableTracker):
         if self.handle.real is None:
             return self
         if self.source is not None:
+            check_holdable(tx, self.handle.real)
             tx.guard("is", self.source, self.handle.real)
         real: Hashable = self.handle.real
         return real
@@ -379,9 +388,9 @@ class UserDefinedObject(VariableTracker):
         try:
             result = self.special(tx, "__next__")
         except ObservedException as error:
-            if is_bare_stop(tx, error.value):
-                return None
-            raise
+            if StopIteration not in mro_of(error.value.python_type(tx)):
+                raise
+            return None
         if isinstance(result, NotImplementedType):
             return super().next_(tx) if self.storage is None else self.storage.next_(tx)
         return result.realize(tx)  # type: ignore[no-any-return]
@@ -449,14 +458,6 @@ class UserDefinedObject(VariableTracker):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.cls.__qualname__})"
-
-
-def is_bare_stop(tx: Tx, error: Any) -> bool:
-    """Whether an exception is a StopIteration that carries no value."""
-    if StopIteration not in mro_of(error.python_type(tx)):
-        return False
-    value = error.getattr_(tx, "value").realize(tx)
-    return value.is_constant() and value.as_constant() is None
 
 
 def c_new(cls: type) -> Any:

@@ -20,6 +20,7 @@ from types import (
 )
 from typing import Any, Final
 
+from graphlift.guards.holding import NotGuardableError, hold
 from graphlift.heap import Handle
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
@@ -120,13 +121,25 @@ def is_immutable(cls: type) -> bool:
 
 
 def anchor(tx: Tx, value: object) -> AnchorSource:
-    """The one source of an object that is pinned down by its identity."""
+    """The one source of an object that is pinned down by its identity.
+
+    Breaks for an object that no guard could hold weakly.
+    """
     key = (id(value), AnchorSource)
     found = tx.reads.get(key)
     if found is None:
+        check_holdable(tx, value)
         found = tx.reads[key] = AnchorSource(None, value)
     assert isinstance(found, AnchorSource)
     return found
+
+
+def check_holdable(tx: Tx, value: object) -> None:
+    """Break if no guard can refer to `value` without keeping it alive."""
+    try:
+        hold(value)
+    except NotGuardableError as error:
+        tx.fail(Reason.UNSUPPORTED_VALUE, str(error))
 
 
 def type_lookup(tx: Tx, cls: type, name: str) -> TypeAttr | None:

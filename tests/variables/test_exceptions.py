@@ -1,0 +1,213 @@
+"""Exceptions: raised, caught, chained, of the user's classes, leaving the program. (PYTEST_DONT_REWRITE)"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+from graphlift.testing.check import check
+
+X = torch.arange(3.0)
+
+
+class Custom(Exception):
+    def __init__(self, code, extra=3):
+        self.code = code
+        self.extra = extra
+
+
+class Told(ValueError):
+    def __init__(self, text, code=3):
+        super().__init__(text)
+        self.code = code
+
+    def __str__(self):
+        return f"{self.args[0]}!{self.code}"
+
+
+def caught(x):
+    try:
+        raise ValueError("a", 3)
+    except ValueError as e:
+        return x + e.args[1], str(e), repr(e), type(e) is ValueError
+
+
+def users(x):
+    try:
+        try:
+            raise Custom(4, extra=5)
+        except KeyError:
+            pass
+        finally:
+            x = x + 1
+    except (TypeError, Custom) as e:
+        return x * e.code, e.args, e.extra, isinstance(e, Exception)
+
+
+def told(x):
+    try:
+        raise Told("hey")
+    except ValueError as e:
+        return x + e.code, str(e), f"{e}", e.args
+
+
+def chained(x):
+    try:
+        try:
+            raise ValueError(1)
+        except ValueError as e:
+            raise KeyError(2) from e
+    except KeyError as k:
+        first = (
+            type(k.__cause__) is ValueError,
+            k.__cause__.args,
+            k.__context__ is k.__cause__,
+            k.__suppress_context__,
+        )
+    try:
+        try:
+            raise ValueError(1)
+        except ValueError:
+            raise KeyError(2)
+    except KeyError as k:
+        second = k.__cause__, k.__context__.args, k.__suppress_context__
+    return x + 1, first, second
+
+
+def reraised(x):
+    log = []
+
+    def f():
+        try:
+            raise KeyError("k")
+        except KeyError:
+            log.append(1)
+            raise
+        finally:
+            log.append(2)
+
+    try:
+        f()
+    except Exception as e:
+        log.append(type(e).__name__)
+        log.append(e.args)
+    else:
+        log.append("else")
+    return x + 1, log
+
+
+def texts(x):
+    out = []
+    for call in (
+        lambda: {}["k"],
+        lambda: [][3],
+        lambda: None.nope,
+        lambda: 1 + "s",
+        lambda: int("x"),
+        lambda: (_ for _ in ()).nope,
+        lambda: undefined_name,
+        lambda: [1, 2].index(3),
+        lambda: 1 / 0,
+    ):
+        try:
+            call()
+        except Exception as e:
+            out.append((type(e).__name__, str(e)))
+    return x + 1, out
+
+
+def assertion(x):
+    try:
+        assert x.shape[0] == 4, "bad"
+    except AssertionError as e:
+        return x + 1, str(e)
+
+
+def stop_iteration(x):
+    it = iter([1, 2])
+    out = []
+    while True:
+        try:
+            out.append(next(it))
+        except StopIteration as e:
+            return x + 1, out, e.value, next(it, "d")
+
+
+def info(x):
+    before = sys.exc_info()
+    try:
+        raise KeyError(3)
+    except KeyError as e:
+        kind, value, _ = sys.exc_info()
+        inside = kind is KeyError, value is e, sys.exception() is e
+    return x + 1, before, inside, sys.exc_info()
+
+
+def not_exceptions(x):
+    out = []
+    for call in (lambda: throw(3), lambda: throw(int), lambda: catch(3)):
+        try:
+            call()
+        except TypeError as e:
+            out.append(str(e))
+    return x + 1, out
+
+
+def throw(what):
+    raise what
+
+
+def catch(what):
+    try:
+        raise ValueError
+    except what:
+        pass
+
+
+def returned(x):
+    e = Told("r")
+    e.payload = x * 2
+    return e.payload + 1, e
+
+
+def notes(x):
+    try:
+        raise ValueError("n")
+    except ValueError as e:
+        e.add_note("one")
+        e.add_note("two")
+        return x + 1, e.__notes__
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        caught,
+        users,
+        told,
+        chained,
+        reraised,
+        texts,
+        assertion,
+        stop_iteration,
+        info,
+        not_exceptions,
+        returned,
+        notes,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_program(program):
+    check(program, X)
+
+
+def raises_late(x, l):
+    y = x + 1
+    l.append(1)
+    raise Custom(y.shape[0])
+
+
+def test_leaving():
+    check(raises_late, X, [], graphs=None, breaks=None)

@@ -1,0 +1,272 @@
+"""Python functions: calls, defaults, closures, fields, decorators, partials; found outside and made inside."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from types import MethodType
+
+import pytest
+import torch
+
+from graphlift.testing.check import check, check_fresh
+
+X = torch.arange(3.0)
+
+
+def calls(x):
+    def g(y, k=2, /, m=1, *rest, z=3, **more):
+        return y * k + z + m, rest, more
+
+    return g(x), g(x, 4, 5, 6, 7), g(x, z=1, w=2), g(x, m=2, k=9)
+
+
+def closures(x):
+    n = 0
+
+    def inc(by=1):
+        nonlocal n
+        n += by
+        return n
+
+    inc()
+    inc(by=4)
+    adders = [lambda y, i=i: y + i + n for i in range(3)]
+    return x * n, [add(x) for add in adders]
+
+
+def recursion(x):
+    def down(n, y):
+        return y if n == 0 else down(n - 1, y + 1)
+
+    return down(5, x)
+
+
+def fields(x):
+    def f(a, b=x, *, c=(1, 2)):
+        """Doc."""
+        return a + b + c[0]
+
+    f.tag = 4
+    f.__name__ = "renamed"
+    f.__dict__["more"] = 5
+    return (
+        f(x), f.tag, f.more, f.__name__, f.__qualname__, f.__doc__, f.__module__, f.__code__.co_argcount,
+        hasattr(f, "nope"), f.__defaults__[0] is x, sorted(f.__dict__),
+    )  # fmt: skip
+
+
+def errors(x):
+    def f(a, b, *, c):
+        pass
+
+    def g(a, b=1, /, d=2):
+        pass
+
+    out = []
+    for call in (
+        lambda: f(1),
+        lambda: f(1, 2),
+        lambda: f(1, 2, 3, c=1),
+        lambda: f(1, 2, c=1, d=4),
+        lambda: f(1, 2, c=1, a=3),
+        lambda: f(c=1),
+        lambda: g(1, 2, 3, 4),
+        lambda: g(a=1),
+        lambda: g(),
+        lambda: g(1, e=3),
+    ):
+        try:
+            call()
+        except TypeError as e:
+            out.append(str(e))
+    return x + 1, out
+
+
+def decorator(f):
+    @functools.wraps(f)
+    def wrapper(*args, **kwargs):
+        return f(*args, **kwargs) + 1
+
+    return wrapper
+
+
+@decorator
+def decorated(x, s=2):
+    """Decorated."""
+    return x * s
+
+
+def decorators(x):
+    @decorator
+    def inner(x):
+        """Inner."""
+        return x
+
+    return decorated(x) + decorated(x, s=4), inner(x), inner.__name__, inner.__doc__, inner.__wrapped__(x)
+
+
+bound_outside = functools.partial(decorated, s=7)
+
+
+def partials(x):
+    p = functools.partial(lambda a, b, c=1: a * b + c, x, c=5)
+    q = functools.partial(p, 2)
+    return p(3), p(b=2, c=0), q(), q.args, q.keywords, bound_outside(x), bound_outside.func is decorated
+
+
+class Holder:
+    def __init__(self):
+        self.k = 3
+        self.calls = [self.method, functools.partial(self.method, k=4), MethodType(function_of, self)]
+
+    def method(self, x, k=1):
+        return x * k * self.k
+
+
+def function_of(self, x):
+    return x - self.k
+
+
+def bound_methods(x, h):
+    m = h.method
+    return (
+        [f(x) for f in h.calls],
+        m(x),
+        m.__self__ is h,
+        m.__func__ is Holder.method,
+        m.__name__,
+        MethodType(function_of, h)(x),
+    )
+
+
+def keywords(x):
+    def f(*, a, **kw):
+        return a, kw
+
+    d = {"a": 1}
+    return x + 1, f(**d, b=2), f(**{**d, "z": 2})
+
+
+def signatures(x):
+    def f(a, b=2, *args, c, d=4, **kw):
+        pass
+
+    s = inspect.signature(f)
+    return (
+        x + len(s.parameters), list(s.parameters), "b" in s.parameters, s.parameters["b"].default,
+        s.parameters["a"].default is inspect.Parameter.empty, s.parameters["c"].kind is inspect.Parameter.KEYWORD_ONLY,
+        [p.name for p in inspect.signature(decorated).parameters.values()],
+    )  # fmt: skip
+
+
+def environment(x):
+    return (
+        x + len(os.environ.get("GRAPHLIFT_TEST_NAME", "four")),
+        os.getenv("GRAPHLIFT_TEST_NONE"),
+        "HOME" in os.environ,
+    )
+
+
+@pytest.mark.parametrize(
+    "program",
+    [calls, closures, recursion, fields, errors, decorators, partials, keywords, signatures, environment],
+    ids=lambda f: f.__name__,
+)
+def test_program(program):
+    check(program, X)
+
+
+def test_bound_methods():
+    check(bound_methods, X, Holder())
+
+
+def test_fresh_closures_share_one_capture():
+    def make(k):
+        return lambda y: y * k
+
+    def program(x, f):
+        return f(x)
+
+    check(program, X, make(2), then=[(X, make(2))], recompiles=0)
+
+
+def test_new_code_is_seen():
+    def program(x):
+        return helper(x)
+
+    def helper(x):
+        return x + 1
+
+    def other(x):
+        return x * 5
+
+    import graphlift
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(X), X + 1)
+    helper.__code__ = other.__code__
+    assert torch.equal(compiled(X), X * 5)
+
+
+def test_new_defaults_are_seen():
+    import graphlift
+
+    def helper(x, k=2, *, m=3):
+        return x * k + m
+
+    compiled = graphlift.compile(lambda x: helper(x), backend="eager", fullgraph=True)
+    assert torch.equal(compiled(X), X * 2 + 3)
+    helper.__defaults__ = (4,)
+    assert torch.equal(compiled(X), X * 4 + 3)
+    helper.__kwdefaults__ = {"m": 0}
+    assert torch.equal(compiled(X), X * 4)
+
+
+def test_environment_is_guarded(monkeypatch):
+    import graphlift
+
+    compiled = graphlift.compile(
+        lambda x: x + len(os.environ.get("GRAPHLIFT_TEST_NAME", "")), backend="eager"
+    )
+    assert torch.equal(compiled(X), X)
+    monkeypatch.setenv("GRAPHLIFT_TEST_NAME", "abc")
+    assert torch.equal(compiled(X), X + 3)
+    monkeypatch.setenv("GRAPHLIFT_TEST_NAME", "abcde")
+    assert torch.equal(compiled(X), X + 5)
+
+
+def test_functions_that_leave():
+    import graphlift
+
+    def program(x):
+        k = x * 2
+        cycle = []
+
+        def f(a, b=3, *, c=k):
+            return a + b + k, c, cycle
+
+        f.attr = k
+        cycle.append(f)
+        return f, functools.partial(f, 1), [f]
+
+    f, p, (again,) = graphlift.compile(program, backend="eager", fullgraph=True)(X)
+    assert f is again and p.func is f and f(0)[2][0] is f
+    assert torch.equal(f(1)[0], X * 2 + 4) and f.__defaults__ == (3,) and f.__kwdefaults__["c"] is f.attr
+    assert f.__qualname__ == program.__qualname__ + ".<locals>.f" and f.__module__ == __name__
+
+
+def test_shared_cells_stay_shared():
+    def make():
+        n = 0
+
+        def inc(x):
+            nonlocal n
+            n += 1
+            return x + n
+
+        return lambda x: (inc(x), inc(x), n, lambda: n), (X,)
+
+    got = check_fresh(make)
+    assert got is not None

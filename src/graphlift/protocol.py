@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import CodeType
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, Final, Literal, NoReturn
 
 from graphlift.heap import Handle, Heap
 from graphlift.reasons import Reason
@@ -183,9 +183,20 @@ class Make(ABC):
         """Trackers for what `Graph.call` returned: tensors, symbolic numbers, constants, tuples of these."""
 
 
-class Tx(ABC):
-    """The translator of one frame, as trackers and slots see it."""
+#: Stands for whichever function is called next (see `Tx.expected`).
+ANY_FUNCTION: Final = object()
 
+
+class Tx(ABC):
+    """The translator of one frame, as trackers and slots see it.
+
+    Attributes:
+        expected: the callable whose call is all that is left to do in the present instruction but for
+            pushing its result; `ANY_FUNCTION`: the next function that is called, whichever it is; None: there
+            is more to do, so the graph cannot be cut inside a function that is called now.
+    """
+
+    expected: Any
     heap: Heap
     make: Make
     #: The capture's `OutputGraph` (layer 6); trackers of tensors know its type by convention.
@@ -234,6 +245,10 @@ class Tx(ABC):
     @abstractmethod
     def globals_handle(self, module_globals: dict[str, object], source: Source | None) -> Handle:
         """The handle of a module's namespace."""
+
+    @abstractmethod
+    def handled_exception(self) -> Var | None:
+        """The exception that the program is handling at this point (``sys.exception()``), or None."""
 
     @abstractmethod
     def fail(self, reason: Reason, context: str = "") -> NoReturn:

@@ -184,7 +184,7 @@ class VariableTracker(Var):
         return self.type_error(tx, "'{}' object is not iterable")
 
     def next_(self, tx: Tx) -> VariableTracker | None:
-        """``next(value)``; None when exhausted (StopIteration without a value)."""
+        """``next(value)``; None when exhausted (whatever value the StopIteration carries)."""
         return self.type_error(tx, "'{}' object is not an iterator")
 
     def unpack(self, tx: Tx) -> list[VariableTracker] | None:

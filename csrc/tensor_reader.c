@@ -17,7 +17,10 @@ static PyObject *reader;       /* reader(tensor) -> what read_metadata gives */
 static PyObject *place_reader; /* place_reader(tensor) -> (storage, data, bytes, offset) */
 static PyObject *plain_types;  /* classes whose attributes run no Python code */
 
-enum { LEARNED_WORDS = 24 }; /* how far into a TensorImpl or StorageImpl a field is looked for */
+enum {
+    LEARNED_BYTES = 192, /* how far into a TensorImpl its key set is looked for; other fields lie before it */
+    STORAGE_WORDS = 7,   /* how far into a StorageImpl its data pointer is looked for */
+};
 
 /* Where things stand in the tuple that read_metadata and the reader give. */
 enum { DTYPE, DEVICE, LAYOUT, KEYS, REQUIRES_GRAD, IS_LEAF, SIZES, STRIDES, OFFSET, FIELDS };
@@ -349,46 +352,70 @@ static Py_ssize_t learn_slot(PyObject *tensor)
     return found && !(found & (found - 1)) ? (Py_ssize_t)__builtin_ctz(found) * 8 : -1;
 }
 
-/* Narrows the places of the storage pointer and the data pointer down by one sample. */
-static void learn_place(PyObject *tensor, uint32_t *storage, uint32_t *data)
+/* The dispatch key set of a sample as Python shows it; 0 where it cannot be had. */
+static uint64_t keys_of(PyObject *tensor)
 {
-    GlPlace place;
-    if (!place_through_python(tensor, &place) || place.storage == 0 || place.data == 0) {
-        return;
+    PyObject *fields = ask(tensor);
+    uint64_t keys = fields ? PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(fields, KEYS)) : 0;
+    Py_XDECREF(fields);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
     }
-    *storage &= words_equal(gl_tensor_impl(tensor), LEARNED_WORDS, place.storage);
-    *data &= words_equal((const void *)place.storage, 8, place.data);
+    return keys;
+}
+
+/* The first place in TensorImpl that holds the key set of every sample; -1: there is none. Nothing behind it is read,
+ * for the object may end there. */
+static Py_ssize_t learn_keys(PyObject *samples)
+{
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(samples), place = -1;
+    uint64_t *keys = PyMem_New(uint64_t, count);
+    for (Py_ssize_t i = 0; keys != NULL && i < count; i++) {
+        keys[i] = keys_of(PySequence_Fast_GET_ITEM(samples, i));
+    }
+    for (Py_ssize_t at = 0; keys != NULL && place < 0 && at < LEARNED_BYTES; at += 8) {
+        Py_ssize_t i = 0;
+        while (i < count && keys[i] != 0 &&
+               *(const uint64_t *)(gl_tensor_impl(PySequence_Fast_GET_ITEM(samples, i)) + at) == keys[i]) {
+            i++;
+        }
+        place = i == count ? at : -1;
+    }
+    PyMem_Free(keys);
+    return place;
+}
+
+/* Where the storage pointer lies in TensorImpl (before the key set) and the data pointer in StorageImpl. */
+static void learn_places(PyObject *samples, GlTensorApi *api)
+{
+    uint32_t storage = UINT32_MAX, data = UINT32_MAX;
+    GlPlace place;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(samples); i++) {
+        PyObject *tensor = PySequence_Fast_GET_ITEM(samples, i);
+        if (place_through_python(tensor, &place) && place.storage != 0 && place.data != 0) {
+            storage &= words_equal(gl_tensor_impl(tensor), (size_t)api->keys / 8, place.storage);
+            data &= words_equal((const void *)place.storage, STORAGE_WORDS, place.data);
+        }
+    }
+    int known = storage && !(storage & (storage - 1)) && data && data != UINT32_MAX;
+    api->storage = known ? (Py_ssize_t)__builtin_ctz(storage) * 8 : -1;
+    api->data = known ? (Py_ssize_t)__builtin_ctz(data) * 8 : -1;
 }
 
 static const char *learn_offsets(PyObject *samples, GlTensorApi *api)
 {
-    uint32_t keys = UINT32_MAX, storage = UINT32_MAX, data = UINT32_MAX;
-    Py_ssize_t count = PySequence_Fast_GET_SIZE(samples);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *tensor = PySequence_Fast_GET_ITEM(samples, i);
-        if (i == 0) {
-            api->slot = learn_slot(tensor);
-        }
-        if (api->slot < 0 || learn_slot(tensor) != api->slot) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(samples); i++) {
+        if (api->slot < 0 || learn_slot(PySequence_Fast_GET_ITEM(samples, i)) != api->slot) {
             return "the tensor's place in its Python object is unknown";
         }
-        PyObject *fields = ask(tensor);
-        if (fields == NULL) {
-            PyErr_Clear();
-            return "a sample tensor cannot be read";
-        }
-        uint64_t wanted = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(fields, KEYS));
-        Py_DECREF(fields);
-        keys &= words_equal(gl_tensor_impl(tensor), LEARNED_WORDS, wanted);
-        learn_place(tensor, &storage, &data);
     }
-    if (count == 0 || keys == 0 || (keys & (keys - 1))) {
+    gl_tensor_api.slot = api->slot; /* which the next steps read through */
+    api->keys = learn_keys(samples);
+    if (api->keys < 0) {
         return "the place of the dispatch key set is unknown";
     }
-    api->keys = (Py_ssize_t)__builtin_ctz(keys) * 8;
-    int known = storage && !(storage & (storage - 1)) && data && data != UINT32_MAX;
-    api->storage = known ? (Py_ssize_t)__builtin_ctz(storage) * 8 : -1;
-    api->data = known ? (Py_ssize_t)__builtin_ctz(data) * 8 : -1;
+    learn_places(samples, api);
     return NULL;
 }
 
@@ -441,7 +468,7 @@ static int readers_agree(PyObject *tensor)
 
 /* --- learning the fields behind the shims --- */
 
-enum { LEARNED_BYTES = LEARNED_WORDS * 8, UNKNOWN = -1 };
+enum { UNKNOWN = -1 };
 
 typedef struct {
     uint8_t dtype[LEARNED_BYTES], device[LEARNED_BYTES], geometry[LEARNED_BYTES], autograd[LEARNED_BYTES];
@@ -520,7 +547,7 @@ static const char *learn(PyObject *samples)
     if (!find_symbols(&api)) {
         return "this torch lacks a symbol";
     }
-    gl_tensor_api.slot = learn_slot(PySequence_Fast_GET_ITEM(samples, 0)); /* what learn_place reads through */
+    api.slot = learn_slot(PySequence_Fast_GET_ITEM(samples, 0));
     const char *problem = learn_offsets(samples, &api);
     if (problem != NULL) {
         return problem;

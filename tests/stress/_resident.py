@@ -24,13 +24,14 @@ class Progress:
     def at(self, done: int) -> None:
         """Show how far it is, now and then."""
         now = time.perf_counter()
-        if now - self.last > 1:
+        if now - self.last > 1 and sys.stderr.isatty():
             self.last = now
             print(f"\r{self.what}: {done:,} of {self.total:,}", end="", file=sys.stderr, flush=True)
 
     def done(self) -> float:
         """End the line; returns the seconds that it took."""
-        print("\r" + " " * 78 + "\r", end="", file=sys.stderr, flush=True)
+        if sys.stderr.isatty():
+            print("\r" + " " * 78 + "\r", end="", file=sys.stderr, flush=True)
         return time.perf_counter() - self.start
 
 

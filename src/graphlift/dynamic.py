@@ -7,6 +7,7 @@ is no change. Knows nothing of graphs or symbols.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import torch
@@ -56,7 +57,7 @@ class DynamicPolicy:
 
     def number(self, source: Source, value: float) -> bool:
         """Whether the int or float at `source` is to be symbolic in this capture."""
-        if type(value) is bool or self._dynamic is False:
+        if type(value) is bool or self._dynamic is False or not math.isfinite(value):
             return False
         seen = self._shared if type(source) is ParamSource else self._own
         changed = seen.note(source.name(), value)

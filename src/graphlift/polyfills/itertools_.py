@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+
 class MISSING:
     """Stands for what is not there; a class, so that it is one object for good."""
-
 
 
 def chain(iterables: Iterable[Iterable[Any]]) -> Iterator[Any]:
@@ -75,7 +75,9 @@ def compress(data: Iterator[Any], selectors: Iterator[Any]) -> Iterator[Any]:
             yield item
 
 
-def accumulate(iterator: Iterator[Any], function: Callable[[Any, Any], Any] | None, initial: Any) -> Iterator[Any]:
+def accumulate(
+    iterator: Iterator[Any], function: Callable[[Any, Any], Any] | None, initial: Any
+) -> Iterator[Any]:
     """``accumulate``; None as `initial` means there is none."""
     total = initial
     if initial is None:

@@ -36,3 +36,13 @@ def fromkeys(cls: Any, keys: tuple[Any, ...], value: Any) -> Any:
     for key in keys:
         made[key] = value
     return made
+
+
+def count_elements(mapping: Any, iterable: Any) -> None:
+    """What `collections.Counter` counts with.
+
+    https://docs.python.org/3/library/collections.html#collections.Counter
+    """
+    get = mapping.get
+    for element in iterable:
+        mapping[element] = get(element, 0) + 1

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+
 class MISSING:
     """Stands for what is not there; a class, so that it is one object for good."""
-
 
 
 def sum_(iterable: Iterable[Any], start: Any) -> Any:

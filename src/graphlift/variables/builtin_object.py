@@ -87,7 +87,9 @@ class BuiltinObjectVariable(VariableTracker):
     def delattr_(self, tx: Tx, name: str) -> None:
         attributes.object_setattr(tx, self, self.python_type(tx), name, None)
 
-    def call(self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]) -> VariableTracker:
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
         return self.type_error(tx, "'{}' object is not callable")
 
     def call_method(
@@ -130,7 +132,9 @@ class BuiltinObjectVariable(VariableTracker):
             tx.raise_real(error)
         except Exception:  # arguments fit, only the stand-in was no good
             pass
-        return self.refuse(tx, f"method {name!r} with {count} positional arguments and keywords {list(kwargs)}")
+        return self.refuse(
+            tx, f"method {name!r} with {count} positional arguments and keywords {list(kwargs)}"
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.models.__name__})"

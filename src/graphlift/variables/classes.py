@@ -21,6 +21,7 @@ from graphlift.variables.builder import wraps_if
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes
+from graphlift.variables.slots.operators import OPERATORS, answer_of
 from graphlift.variables.slots.type_lookup import (
     Binding,
     TypeAttr,
@@ -32,6 +33,7 @@ from graphlift.variables.slots.type_lookup import (
     raw_lookup,
     type_lookup,
 )
+from graphlift.variables.unions import union_of
 
 #: Makes an instance: (tx, class tracker, class, positional arguments, keyword arguments) -> tracker.
 Construct = Callable[[Tx, Any, type, Sequence[Any], Mapping[str, Any]], Any]
@@ -255,9 +257,16 @@ class ClassVariable(VariableTracker):
         return True if isinstance(result, NotImplementedType) else result.realize(tx).truth(tx)
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        if op != "|":
-            return NOT_IMPLEMENTED
-        return self.refuse(tx, "a union of types")
+        result = self.special(tx, OPERATORS[op], other)
+        if isinstance(result, NotImplementedType):
+            return union_of(tx, self, other) if op == "|" else NOT_IMPLEMENTED
+        return answer_of(tx, result)
+
+    def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        result = self.special(tx, "__r" + OPERATORS[op][2:], other)
+        if isinstance(result, NotImplementedType):
+            return union_of(tx, other, self) if op == "|" else NOT_IMPLEMENTED
+        return answer_of(tx, result)
 
     # --- becoming real ---------------------------------------------------------------------------
 
@@ -272,7 +281,7 @@ class ClassVariable(VariableTracker):
             if before is None or before[1] is not value:
                 codegen.run(type.__setattr__, [self, key, value])
         for name in handle.removed or ():
-            if name not in (handle.table or {}):
+            if name in handle.real and name not in (handle.table or {}):
                 codegen.run(type.__delattr__, [self, ConstantVariable(name)])
 
     def called_name(self) -> str:

@@ -37,7 +37,19 @@ _METHOD_TYPES: Final = (
 
 #: Methods whose result can be far larger than what they are given.
 _MAY_GROW: Final = frozenset(
-    ("center", "expandtabs", "format", "ljust", "replace", "rjust", "to_bytes", "zfill", "__format__", "__mul__", "__rmul__")
+    (
+        "center",
+        "expandtabs",
+        "format",
+        "ljust",
+        "replace",
+        "rjust",
+        "to_bytes",
+        "zfill",
+        "__format__",
+        "__mul__",
+        "__rmul__",
+    )
 )
 
 
@@ -110,7 +122,9 @@ class ConstantVariable(VariableTracker):
         self._check_foldable(tx, f"deleting attribute {name!r}")
         fold(tx, delattr, self.value, name)
 
-    def call(self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]) -> VariableTracker:
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
         self._check_foldable(tx, "call")
         return self.type_error(tx, "'{}' object is not callable")
 
@@ -186,7 +200,11 @@ class ConstantVariable(VariableTracker):
         if type(self.value) not in FOLDABLE:
             return NOT_IMPLEMENTED
         if isinstance(other, ConstantVariable):
-            return fold_binary(tx, op, self.value, other.value) if type(other.value) in FOLDABLE else NOT_IMPLEMENTED
+            return (
+                fold_binary(tx, op, self.value, other.value)
+                if type(other.value) in FOLDABLE
+                else NOT_IMPLEMENTED
+            )
         if op == "%" and self.is_text():
             value = other.snapshot(tx)
             if value is UNKNOWN:
@@ -203,7 +221,11 @@ class ConstantVariable(VariableTracker):
         tx.raise_(TypeError, f"can't concat {name} to bytes")
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        if isinstance(other, ConstantVariable) and type(self.value) in FOLDABLE and type(other.value) in FOLDABLE:
+        if (
+            isinstance(other, ConstantVariable)
+            and type(self.value) in FOLDABLE
+            and type(other.value) in FOLDABLE
+        ):
             return fold(tx, COMPARE[op], self.value, other.value)
         return NOT_IMPLEMENTED
 

@@ -24,8 +24,8 @@ from graphlift.variables.sequences import SequenceVariable, TupleVariable
 from graphlift.variables.slots import iteration
 from graphlift.variables.slots.numbers import index_, repeat_count
 
-_ITERATOR: Final = type(iter(deque()))
-_REVERSED: Final = type(reversed(deque()))
+_ITERATOR: Final[type] = type(iter(deque()))
+_REVERSED: Final[type] = type(reversed(deque()))
 
 
 class DequeIteratorVariable(SequenceIteratorVariable):
@@ -267,4 +267,3 @@ def _deque(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
         if limit is not None and limit < 0:
             tx.raise_(ValueError, "maxlen must be non-negative")
     return new_deque(iteration.unpack(tx, given["iterable"]) if "iterable" in given else [], limit)
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from graphlift import _C
 from graphlift.heap import Handle, Table
@@ -34,7 +34,7 @@ _VIEW_TYPES: Final = {part: type(getattr({}, part.value)()) for part in Part}
 _ORDERED_VIEW_TYPES: Final = {part: type(getattr(OrderedDict(), part.value)()) for part in Part}
 _ITERATOR_TYPES: Final = {part: type(iter(getattr({}, part.value)())) for part in Part}
 _REVERSE_TYPES: Final = {part: type(reversed(getattr({}, part.value)())) for part in Part}
-_ORDERED_ITERATOR: Final = type(iter(OrderedDict()))
+_ORDERED_ITERATOR: Final[type] = type(iter(OrderedDict()))
 
 
 def _is_ordered(mapping: Any) -> bool:
@@ -57,7 +57,7 @@ class DictViewVariable(BuiltinObjectVariable):
     """
 
     __slots__ = ("dictionary", "part")
-    models = type({}.items())
+    models: ClassVar[type] = type({}.items())
 
     def __init__(self, dictionary: Any, part: Part) -> None:
         self.source = None
@@ -114,8 +114,15 @@ class DictViewVariable(BuiltinObjectVariable):
             same = sizes[0] == sizes[1] and self._all_in(tx, mine, other)
             return constant(tx, same is (op == "=="))
         if op in ("<", "<="):
-            return constant(tx, (sizes[0] < sizes[1] or (op == "<=" and sizes[0] == sizes[1])) and self._all_in(tx, mine, other))
-        return constant(tx, (sizes[0] > sizes[1] or (op == ">=" and sizes[0] == sizes[1])) and self._all_in(tx, others, self))
+            return constant(
+                tx,
+                (sizes[0] < sizes[1] or (op == "<=" and sizes[0] == sizes[1]))
+                and self._all_in(tx, mine, other),
+            )
+        return constant(
+            tx,
+            (sizes[0] > sizes[1] or (op == ">=" and sizes[0] == sizes[1])) and self._all_in(tx, others, self),
+        )
 
     def _all_in(self, tx: Tx, found: list[VariableTracker], holder: VariableTracker) -> bool:
         return all(operators.is_true(tx, operators.contains(tx, item, holder)) for item in found)
@@ -144,7 +151,9 @@ class DictViewVariable(BuiltinObjectVariable):
         if self.part is Part.VALUES:
             tx.raise_(AttributeError, "'dict_values' object has no attribute 'isdisjoint'")
         found = iteration.unpack(tx, other)
-        return constant(tx, not any(operators.is_true(tx, operators.contains(tx, item, self)) for item in found))
+        return constant(
+            tx, not any(operators.is_true(tx, operators.contains(tx, item, self)) for item in found)
+        )
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(_VIEW_MAKERS[self.part], [self.dictionary])
@@ -236,7 +245,10 @@ class DictIteratorVariable(IteratorVariable):
             word = "OrderedDict" if _is_ordered(self.dictionary) else "dictionary"
             tx.raise_(RuntimeError, f"{word} changed size during iteration")
         if table is not self._table and list(table) != (self._keys[::-1] if self._backwards else self._keys):
-            tx.fail(Reason.UNSUPPORTED_OPERATION, "a dictionary whose keys are exchanged while it is iterated over")
+            tx.fail(
+                Reason.UNSUPPORTED_OPERATION,
+                "a dictionary whose keys are exchanged while it is iterated over",
+            )
         if gone >= len(self._keys):
             tx.heap.set_value(self.handle, DONE)
             return None

@@ -57,7 +57,7 @@ def reversed_iterator(sequence: Any, position: int) -> Any:
         next(iterator, None)
         return iterator
     iterator = list.__reversed__(sequence) if isinstance(sequence, list) else reversed(sequence)
-    iterator.__setstate__(position)  # type: ignore[attr-defined]
+    iterator.__setstate__(position)
     return iterator
 
 

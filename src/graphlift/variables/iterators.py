@@ -23,7 +23,7 @@ from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.iterator_state import DONE
 from graphlift.variables.slots import calls, items, operators
 
-LIST_ITERATOR: Final = type(iter([]))
+LIST_ITERATOR: Final[type] = type(iter([]))
 TUPLE_ITERATOR: Final = type(iter(()))
 RANGE_ITERATOR: Final = type(iter(range(0)))
 GETITEM_ITERATOR: Final = type(iter(type("_", (), {"__getitem__": lambda self, index: index})()))
@@ -72,7 +72,11 @@ class SequenceIteratorVariable(IteratorVariable):
     __slots__ = ("kind", "sequence")
 
     def __init__(
-        self, sequence: VariableTracker, kind: type, handle: Handle | None = None, source: Source | None = None
+        self,
+        sequence: VariableTracker,
+        kind: type,
+        handle: Handle | None = None,
+        source: Source | None = None,
     ) -> None:
         super().__init__(handle, source)
         self.sequence: Final = sequence
@@ -231,7 +235,11 @@ def _items_iterator(kind: str, *known: Any) -> Iterator[Any]:
         return iter("".join(known))
     if kind == "set_iterator":
         return iter(set(known))
-    return iter(bytes(known)) if kind == "bytes_iterator" else iter(known if kind == "tuple_iterator" else [*known])
+    return (
+        iter(bytes(known))
+        if kind == "bytes_iterator"
+        else iter(known if kind == "tuple_iterator" else [*known])
+    )
 
 
 class CallableIteratorVariable(IteratorVariable):

@@ -1,7 +1,7 @@
-"""Iterators that take from other iterators: `enumerate`, `zip`, `map`, `filter`, `itertools.repeat` and `count`.
-Mirrors Objects/enumobject.c, Python/bltinmodule.c and Modules/itertoolsmodule.c.
+"""Iterators that take from other iterators: `enumerate`, `zip`, `map`, `filter`, and endless ones.
 
 Their own state is small and in the heap; they are made real by calling the real class on what is left.
+Mirrors Objects/enumobject.c, Python/bltinmodule.c and Modules/itertoolsmodule.c.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class RepeatVariable(IteratorVariable):
 
 
 class CycleVariable(IteratorVariable):
-    """`itertools.cycle`; the handle's value is (items seen, place in them or None while the first round runs).
+    """`itertools.cycle`; the handle's value is (items seen, place in them or None in the first round).
 
     Attributes:
         inner: the iterator of the first round.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from graphlift.heap import Handle, Table
 from graphlift.polyfills import mappings as polyfills
@@ -21,7 +21,6 @@ from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedTyp
 from graphlift.variables.builder import makes, wraps
 from graphlift.variables.builtin_object import (
     BuiltinObjectVariable,
-    HostObjectVariable,
     cannot_cycle,
     constant,
     make_tuple,
@@ -30,7 +29,7 @@ from graphlift.variables.builtin_object import (
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.dict_views import DictIteratorVariable, DictViewVariable, Part
 from graphlift.variables.folding import DEPTH_LIMIT
-from graphlift.variables.sequences import TupleVariable, storage
+from graphlift.variables.sequences import storage
 from graphlift.variables.slots import attributes, calls, operators, text
 from graphlift.variables.slots.truth import is_true
 
@@ -44,9 +43,11 @@ class DictVariable(BuiltinObjectVariable):
     """
 
     __slots__ = ("handle", "owner")
-    models = dict
+    models: ClassVar[type[Any]] = dict
 
-    def __init__(self, handle: Handle, source: Source | None = None, owner: VariableTracker | None = None) -> None:
+    def __init__(
+        self, handle: Handle, source: Source | None = None, owner: VariableTracker | None = None
+    ) -> None:
         self.source = source
         self.handle: Final = handle
         self.owner: Final = owner
@@ -188,7 +189,7 @@ class DictVariable(BuiltinObjectVariable):
 
     def store(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
         """Put an entry; a key that is there stays the key object it was."""
-        identity = key.hash_key(tx)
+        identity = key.store_key(tx)
         old = self.handle.table.get(identity) if self.handle.table else None
         namespace.store(tx, self.handle, identity, key if old is None else old[0], value)
 
@@ -237,7 +238,9 @@ class DictVariable(BuiltinObjectVariable):
             tx.run_host(polyfills.update_from_pairs, [self, other])
 
     @method()
-    def setdefault(self, tx: Tx, key: VariableTracker, default: VariableTracker | None = None) -> VariableTracker:
+    def setdefault(
+        self, tx: Tx, key: VariableTracker, default: VariableTracker | None = None
+    ) -> VariableTracker:
         """``dict.setdefault``."""
         key = key.realize(tx)
         value = self.find(tx, key)
@@ -336,7 +339,9 @@ class OrderedDictVariable(DictVariable):
             tx.raise_(KeyError, key)
         rest = {other: entry for other, entry in table.items() if other != identity}
         moved = {identity: table[identity]}
-        tx.heap.set_table(self.handle, {**rest, **moved} if last is None or is_true(tx, last) else {**moved, **rest})
+        tx.heap.set_table(
+            self.handle, {**rest, **moved} if last is None or is_true(tx, last) else {**moved, **rest}
+        )
 
     def call_method(self, tx: Tx, name: str, args: Any, kwargs: Any) -> VariableTracker:
         if name in ("popitem", "move_to_end") and "last" in kwargs:
@@ -384,6 +389,13 @@ class DefaultDictVariable(DictVariable):
             tx.heap.set_value(self.handle, factory)
         self.update(tx, *args[1:], **kwargs)
 
+    @method("__reduce__", "__reduce_ex__")
+    def _reduce(self, tx: Tx, protocol: VariableTracker | None = None) -> VariableTracker:
+        nothing = constant(tx, None)
+        args = make_tuple(tx, [] if self.handle.value is None else [self.factory(tx)])
+        entries = DictIteratorVariable(tx, self, Part.ITEMS)
+        return make_tuple(tx, [tx.make.from_value(defaultdict, None), args, nothing, nothing, entries])
+
     def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
         return self.factory(tx)
 
@@ -406,7 +418,7 @@ def _can_be_factory(tx: Tx, factory: VariableTracker) -> bool:
     return any("__call__" in base.__dict__ for base in factory.python_type(tx).__mro__)
 
 
-# --- from outside, and made by the program -------------------------------------------------------------
+# --- from outside, and made by the program ------------------------------------------------------------
 
 VARIABLES: Final[dict[type, type[DictVariable]]] = {
     dict: DictVariable,
@@ -428,7 +440,7 @@ def wrap_dict(tx: Tx, value: dict[Any, Any], source: Source | None) -> Var:
 def dict_storage(
     tx: Tx, value: dict[Any, Any], kind: type, source: Source | None, owner: VariableTracker | None
 ) -> DictVariable:
-    """The tracker of the builtin part (of class `kind`) of an existing dictionary; its type is guarded already.
+    """The tracker of the builtin part (of class `kind`) of an existing dictionary whose type is guarded.
 
     Breaks when looking for a key could run user code.
     """
@@ -456,7 +468,7 @@ def new_dict(tx: Tx, entries: Sequence[tuple[Any, Any]], cls: type = dict) -> Va
     handle.tracker = var
     for key, value in entries:
         key = key.realize(tx)
-        identity = key.hash_key(tx)
+        identity = key.store_key(tx)
         old = handle.table.get(identity)
         handle.table[identity] = (key if old is None else old[0], value)
     return var

@@ -47,7 +47,9 @@ def is_plain_key(key: Any) -> bool:
         return all(is_plain_key(item) for item in key)
     if cls.__hash__ in _PLAIN_HASHES and cls.__eq__ in _PLAIN_EQUALS:
         return True
-    return isinstance(key, (torch.Tensor, torch.device))  # a tensor's hash is its identity, which decides first
+    return isinstance(
+        key, (torch.Tensor, torch.device)
+    )  # a tensor's hash is its identity, which decides first
 
 
 def has_plain_keys(real: Mapping[Any, Any]) -> bool:
@@ -55,9 +57,11 @@ def has_plain_keys(real: Mapping[Any, Any]) -> bool:
     return all(is_plain_key(key) for key in _keys(real))
 
 
-_PLAIN_KEYS: Final = frozenset((str, int, float, bool, bytes, complex, type(None), type(Ellipsis), torch.dtype, range))
-_PLAIN_HASHES: Final = (object.__hash__, Enum.__hash__, type.__hash__)
-_PLAIN_EQUALS: Final = (object.__eq__, type.__eq__)
+_PLAIN_KEYS: Final = frozenset(
+    (str, int, float, bool, bytes, complex, type(None), type(Ellipsis), torch.dtype, range)
+)
+_PLAIN_HASHES: Final[tuple[Any, ...]] = (object.__hash__, Enum.__hash__, type.__hash__)
+_PLAIN_EQUALS: Final[tuple[Any, ...]] = (object.__eq__, type.__eq__)
 
 
 def _key_var(tx: Tx, handle: Handle, key: Hashable) -> Var:
@@ -84,7 +88,11 @@ def lookup(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource
     if entry is not None:
         value: Var = entry[1]
         return value
-    if handle.complete or (handle.removed and key in handle.removed) or (handle.absent and key in handle.absent):
+    if (
+        handle.complete
+        or (handle.removed and key in handle.removed)
+        or (handle.absent and key in handle.absent)
+    ):
         return None
     real: dict[Any, Any] = handle.real
     if _has(real, key):

@@ -168,7 +168,9 @@ class RangeVariable(BuiltinObjectVariable):
         return fold(tx, self.value.count, as_host(tx, item, "range.count()"))
 
     def reconstruct(self, codegen: Codegen) -> None:
-        codegen.call(range, [ConstantVariable(n) for n in (self.value.start, self.value.stop, self.value.step)])
+        codegen.call(
+            range, [ConstantVariable(n) for n in (self.value.start, self.value.stop, self.value.step)]
+        )
 
 
 def _cut(value: range, start: int, stop: int, step: int) -> range:
@@ -193,14 +195,14 @@ def wrap_slice(tx: Tx, value: slice, source: Source | None) -> Var:
     """The parts of an existing slice are read one by one."""
     if source is not None:
         tx.guard("type", source, slice)
-    parts = []
-    for name in ("start", "stop", "step"):
-        part = getattr(value, name)
+
+    def part(name: str) -> Var:
+        held = getattr(value, name)
         if source is None:
-            parts.append(tx.make.from_value(part, None))
-        else:
-            parts.append(tx.make.lazy(part, source.child(SlotSource, slice.__dict__[name])))
-    return SliceVariable(*parts, source)
+            return tx.make.from_value(held, None)
+        return tx.make.lazy(held, source.child(SlotSource, slice.__dict__[name]))
+
+    return SliceVariable(part("start"), part("stop"), part("step"), source)
 
 
 @makes("slice")

@@ -7,9 +7,8 @@ tuple holds its items itself. Objects of classes derived from list hold a `ListV
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Hashable, Sequence
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, NamedTuple, NoReturn, cast
 
 import torch
 
@@ -29,12 +28,17 @@ from graphlift.variables.builtin_object import (
 )
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import DEPTH_LIMIT, SIZE_LIMIT
-from graphlift.variables.iterators import LIST_ITERATOR, TUPLE_ITERATOR, ReversedVariable, SequenceIteratorVariable
+from graphlift.variables.iterators import (
+    LIST_ITERATOR,
+    TUPLE_ITERATOR,
+    ReversedVariable,
+    SequenceIteratorVariable,
+)
 from graphlift.variables.ranges import SliceVariable
 from graphlift.variables.slots import attributes, iteration, operators, sorting, text
 from graphlift.variables.slots.numbers import has_index, index_, repeat_count
 
-_LIST_REVERSED: Final = type(reversed([]))
+_LIST_REVERSED: Final[type] = type(reversed([]))
 
 
 class SequenceVariable(KnownItemsVariable):
@@ -97,7 +101,7 @@ class SequenceVariable(KnownItemsVariable):
         return constant(tx, self._find(tx, item, 0, None) is not None)
 
     def _find(self, tx: Tx, item: VariableTracker, start: int, stop: int | None) -> int | None:
-        """The first position between two at which an equal item stands; user code may change a list meanwhile."""
+        """The first position between two at which an equal item is; user code may change a list meanwhile."""
         index = start
         while index < len(self.items_now(tx)) and (stop is None or index < stop):
             if operators.equal(tx, self.items_now(tx)[index], item):
@@ -112,7 +116,11 @@ class SequenceVariable(KnownItemsVariable):
 
     @method()
     def index(
-        self, tx: Tx, item: VariableTracker, start: VariableTracker | None = None, stop: VariableTracker | None = None
+        self,
+        tx: Tx,
+        item: VariableTracker,
+        start: VariableTracker | None = None,
+        stop: VariableTracker | None = None,
     ) -> VariableTracker:
         """``index(item, start, stop)``."""
         length = len(self.items_now(tx))
@@ -424,14 +432,22 @@ class TupleVariable(SequenceVariable):
     def hash_key(self, tx: Tx) -> Hashable:
         return tuple([item.realize(tx).hash_key(tx) for item in self.items])
 
+    def store_key(self, tx: Tx) -> Hashable:
+        return tuple([item.realize(tx).store_key(tx) for item in self.items])
+
     def iter_(self, tx: Tx) -> VariableTracker:
         return SequenceIteratorVariable(self, TUPLE_ITERATOR)
 
     def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
-        if isinstance(key, SliceVariable) and self.cls is tuple and key.resolve(tx, len(self.items)) == (
-            0,
-            len(self.items),
-            1,
+        if (
+            isinstance(key, SliceVariable)
+            and self.cls is tuple
+            and key.resolve(tx, len(self.items))
+            == (
+                0,
+                len(self.items),
+                1,
+            )
         ):
             return self
         return super().getitem(tx, key)
@@ -501,7 +517,7 @@ def storage(var: VariableTracker) -> VariableTracker:
     return beneath if isinstance(beneath, VariableTracker) else var
 
 
-# --- from outside, and made by the program -------------------------------------------------------------
+# --- from outside, and made by the program ------------------------------------------------------------
 
 
 @wraps(list)
@@ -531,7 +547,16 @@ def wrap_tuple(tx: Tx, value: tuple[Any, ...], source: Source | None) -> Var:
 
 #: What a class derived from tuple may define and still be one that adds names only.
 _NAMED_TUPLE_OWN: Final = frozenset(
-    ("__new__", "__repr__", "__getnewargs__", "__doc__", "__module__", "__slots__", "__match_args__", "__orig_bases__")
+    (
+        "__new__",
+        "__repr__",
+        "__getnewargs__",
+        "__doc__",
+        "__module__",
+        "__slots__",
+        "__match_args__",
+        "__orig_bases__",
+    )
 )
 
 
@@ -552,10 +577,11 @@ def wrap_named_tuple(tx: Tx, value: tuple[Any, ...], source: Source | None) -> V
     return wrap_tuple(tx, value, source)
 
 
-_Sample = namedtuple("_Sample", "field")
+class _Sample(NamedTuple):
+    field: int
 
 
-@attributes.binds(type(_Sample.field))
+@attributes.binds(type(_Sample.__dict__["field"]))
 def _bind_field(tx: Tx, attr: Any, obj: VariableTracker | None, cls: type) -> Any:
     """A field of a named tuple, read from the tuple."""
     if obj is None:

@@ -1,14 +1,14 @@
 """Sets and frozensets. Mirrors Objects/setobject.c.
 
-A set's elements are the `table` of its handle. The order in which a set gives its elements depends on how it came
-to be: the handle's `value` keeps that history for sets of plain constants, so that a real set with the same
-history tells the order. Where it cannot be known, everything but iteration in order still works.
+A set's elements are the `table` of its handle. The order in which a set gives its elements depends on how it
+came to be: the handle's `value` keeps that history for sets of plain constants, so that a real set with the
+same history tells the order. Where it cannot be known, everything but iteration in order still works.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from graphlift.heap import Handle, Table
 from graphlift.protocol import Codegen, Tx, Var
@@ -16,7 +16,14 @@ from graphlift.reasons import Reason
 from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
 from graphlift.variables.builder import makes, wraps
-from graphlift.variables.builtin_object import BuiltinObjectVariable, constant, method
+from graphlift.variables.builtin_object import (
+    BuiltinObjectVariable,
+    Method,
+    constant,
+    make_list,
+    make_tuple,
+    method,
+)
 from graphlift.variables.classes import constructs
 from graphlift.variables.dict_views import DictViewVariable
 from graphlift.variables.folding import DEPTH_LIMIT, FOLDABLE
@@ -25,7 +32,7 @@ from graphlift.variables.namespace import is_plain_key
 from graphlift.variables.sequences import storage
 from graphlift.variables.slots import iteration
 
-#: What was done to a set since it was empty: (method name, plain argument), oldest first. The first step may be
+#: What was done to a set since it was empty: (method name, plain argument), oldest first. The first may be
 #: ``("=", (history or real set, method name, argument))``: the set is what that method made of another set.
 History = tuple[tuple[str, Any], ...]
 
@@ -44,7 +51,8 @@ def replay(history: History) -> set[Any]:
             getattr(made, name)(argument)
     return made
 
-_SET_ITERATOR: Final = type(iter(set()))
+
+_SET_ITERATOR: Final[type] = type(iter(set()))
 
 
 class SetVariable(BuiltinObjectVariable):
@@ -55,7 +63,7 @@ class SetVariable(BuiltinObjectVariable):
     """
 
     __slots__ = ("handle",)
-    models = set
+    models: ClassVar[type[Any]] = set
 
     def __init__(self, handle: Handle, source: Source | None = None) -> None:
         self.source = source
@@ -72,7 +80,7 @@ class SetVariable(BuiltinObjectVariable):
     def _load(self, tx: Tx) -> Table:
         """Read an existing set: its elements in their present order are guarded as a whole."""
         handle = self.handle
-        elements = list(self.models.__iter__(handle.real))  # type: ignore[attr-defined]
+        elements = list(self.models.__iter__(handle.real))
         if not all(is_plain_key(element) for element in elements):
             tx.fail(Reason.UNSUPPORTED_VALUE, "a set with elements whose comparison runs user code")
         if handle.source is not None:
@@ -156,6 +164,12 @@ class SetVariable(BuiltinObjectVariable):
         made.handle.value = None if origin is None else (("=", (origin, "copy", None)),)
         return made
 
+    @method("__reduce__", "__reduce_ex__")
+    def _reduce(self, tx: Tx, protocol: VariableTracker | None = None) -> VariableTracker:
+        kind = tx.make.from_value(self.models, None)
+        parts = [kind, make_tuple(tx, [make_list(tx, self.unpack(tx))]), constant(tx, None)]
+        return make_tuple(tx, parts)
+
     def _fresh(self, tx: Tx) -> SetVariable:
         """An empty set of the class that operators give, to be filled at once."""
         return cast(SetVariable, tx.make.set([], self.models))
@@ -214,7 +228,9 @@ class SetVariable(BuiltinObjectVariable):
                 new = {key: entry for key, entry in found.items() if key not in table}
                 table = {key: entry for key, entry in table.items() if key not in found} | new
             else:
-                table = {key: entry for key, entry in table.items() if (key in found) is (name == "intersection")}
+                table = {
+                    key: entry for key, entry in table.items() if (key in found) is (name == "intersection")
+                }
             argument = _plain_argument(tx, other)
             origin = None if origin is None or argument is None else (("=", (origin, name, argument)),)
         result = self._fresh(tx)
@@ -272,7 +288,7 @@ class SetVariable(BuiltinObjectVariable):
     def add(self, tx: Tx, item: VariableTracker) -> None:
         """``set.add``."""
         item = item.realize(tx)
-        key = _element_key(tx, item)
+        key = item.store_key(tx)
         self._note(tx, ("add", key) if type(key) in FOLDABLE else None)
         if key not in self.table(tx):
             tx.heap.put(self.handle, key, (item, item))
@@ -351,7 +367,7 @@ class FrozenSetVariable(SetVariable):
 
     __slots__ = ()
     models = frozenset
-    methods = {
+    methods: ClassVar[dict[str, Method]] = {
         name: model
         for name, model in SetVariable.methods.items()
         if hasattr(frozenset, name) and name not in ("__init__", "copy")
@@ -398,7 +414,7 @@ def _elements(tx: Tx, other: Var) -> Table:
     found: Table = {}
     for item in iteration.unpack(tx, operand):
         realized = item.realize(tx)
-        found.setdefault(realized.hash_key(tx), (realized, realized))
+        found.setdefault(realized.store_key(tx), (realized, realized))
     return found
 
 
@@ -427,7 +443,7 @@ _COMPARE: Final[dict[str, Any]] = {
 }
 
 
-# --- from outside, and made by the program -----------------------------------------------------------------
+# --- from outside, and made by the program ------------------------------------------------------------
 
 
 @wraps(set, frozenset)
@@ -450,7 +466,7 @@ def new_set(tx: Tx, items: Sequence[Var], cls: type = set) -> Var:
     history: list[Any] | None = []
     for item in items:
         element = item.realize(tx)
-        key = _element_key(tx, element) if cls is frozenset else element.hash_key(tx)
+        key = element.store_key(tx)
         handle.table.setdefault(key, (element, element))
         if history is not None and type(key) in FOLDABLE:
             history.append(key)

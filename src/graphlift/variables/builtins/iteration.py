@@ -1,4 +1,4 @@
-"""Builtin functions and classes of iteration: `iter`, `next`, `enumerate`, `zip`, `map`, `filter`, `reversed`."""
+"""Builtins of iteration: `iter`, `next`, `enumerate`, `zip`, `map`, `filter`, `reversed`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def _next(tx: Tx, iterator: Var, default: Var | None = None) -> Any:
 
 def _check(tx: Tx, cls: type, wanted: type) -> None:
     if cls is not wanted:
-        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from {wanted.__name__}")
+        tx.fail(
+            Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from {wanted.__name__}"
+        )
 
 
 @constructs(enumerate, whole=True)
@@ -50,9 +52,8 @@ def _enumerate(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Map
     _check(tx, cls, enumerate)
     named = dict(kwargs)
     values = list(args)
-    for name in ("iterable", "start")[len(values) :]:
-        if name in named:
-            values.append(named.pop(name))
+    later = ("iterable", "start")[len(values) :]
+    values += [named.pop(name) for name in later if name in named]
     if named or not 1 <= len(values) <= 2:
         return fold(tx, enumerate, *[()] * len(args), **dict.fromkeys(kwargs))
     start = constant(tx, 0) if len(values) == 1 else values[1].realize(tx)

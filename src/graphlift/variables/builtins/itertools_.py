@@ -1,4 +1,4 @@
-"""The module `itertools`: combinatorics at once, endless iterators as trackers of their own, the rest inlined."""
+"""The module `itertools`: combinatorics at once, endless iterators as trackers, the rest inlined."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _LIMIT: Final = 100_000
 class InlinedIteratorVariable(IteratorVariable):
     """An iterator whose steps are those of a generator that is interpreted.
 
-    The handle's value tells whether it was started. Made real it is the real class called on its arguments, which
-    is right as long as nothing was taken from it.
+    The handle's value tells whether it was started. Made real it is the real class called on its arguments,
+    which is right as long as nothing was taken from it.
 
     Attributes:
         kind: the class of the real iterator.
@@ -64,7 +64,12 @@ class InlinedIteratorVariable(IteratorVariable):
 
 
 def _inlined(
-    tx: Tx, kind: Any, polyfill: Any, values: Sequence[Var], arguments: Sequence[Var], keywords: Mapping[str, Var]
+    tx: Tx,
+    kind: Any,
+    polyfill: Any,
+    values: Sequence[Var],
+    arguments: Sequence[Var],
+    keywords: Mapping[str, Var],
 ) -> Any:
     generator: VariableTracker = tx.run_host(polyfill, values).realize(tx)
     return InlinedIteratorVariable(kind, generator, arguments, keywords)
@@ -79,7 +84,13 @@ class Arguments:
     """
 
     def __init__(
-        self, tx: Tx, cls: Any, names: Sequence[str], least: int, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        tx: Tx,
+        cls: Any,
+        names: Sequence[str],
+        least: int,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
     ) -> None:
         given = dict(zip(names, args, strict=False))
         if len(args) > len(names) or set(kwargs) - set(names) or set(given) & set(kwargs):
@@ -112,7 +123,7 @@ def _rows(tx: Tx, rows: Iterator[Sequence[Any]]) -> Any:
     return tx.make.iterator(made)
 
 
-# --- combinatorics --------------------------------------------------------------------------------------------
+# --- combinatorics ------------------------------------------------------------------------------------
 
 
 @constructs(itertools.product, whole=True)
@@ -131,7 +142,11 @@ def _combinatoric(cls: Any, names: tuple[str, ...], least: int) -> None:
         given = Arguments(tx, cls, names, least, args, kwargs)
         pool = iteration.unpack(tx, given["iterable"])
         length = given.get(tx, "r").realize(tx)
-        count = len(pool) if length.is_constant() and length.as_constant() is None and least == 1 else index_(tx, length)
+        count = (
+            len(pool)
+            if length.is_constant() and length.as_constant() is None and least == 1
+            else index_(tx, length)
+        )
         if count < 0:
             tx.raise_(ValueError, "r must be non-negative")
         return _rows(tx, cls(pool, count))
@@ -142,7 +157,7 @@ _combinatoric(itertools.combinations_with_replacement, ("iterable", "r"), 2)
 _combinatoric(itertools.permutations, ("iterable", "r"), 1)
 
 
-# --- endless ones ---------------------------------------------------------------------------------------------
+# --- endless ones -------------------------------------------------------------------------------------
 
 
 @constructs(itertools.count, whole=True)
@@ -170,7 +185,7 @@ def _cycle(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
     return CycleVariable(iteration.iter_(tx, args[0]))
 
 
-# --- inlined ones ---------------------------------------------------------------------------------------------
+# --- inlined ones -------------------------------------------------------------------------------------
 
 
 @constructs(itertools.chain, whole=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
 
 from graphlift.errors import ObservedException
-from graphlift.protocol import Tx, Var
+from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
-from graphlift.variables.base import VariableTracker
+from graphlift.variables.base import NotImplementedType, VariableTracker
+from graphlift.variables.builtin_object import BuiltinObjectVariable, constant
 from graphlift.variables.builtins.registry import builtin, refused
 from graphlift.variables.classes import ClassVariable
 from graphlift.variables.object_methods import constant_name
@@ -77,7 +78,7 @@ def _class_of_none(tx: Tx, member: Var) -> Var:
     return member
 
 
-# --- attributes -----------------------------------------------------------------------------------------
+# --- attributes ---------------------------------------------------------------------------------------
 
 
 @builtin(getattr)
@@ -125,7 +126,7 @@ def _globals(tx: Tx) -> Any:
     tx.fail(Reason.UNSUPPORTED_BUILTIN, "globals()")
 
 
-# --- identity and truth -----------------------------------------------------------------------------------
+# --- identity and truth -------------------------------------------------------------------------------
 
 
 @builtin(callable)
@@ -134,9 +135,62 @@ def _callable(tx: Tx, value: Var) -> Any:
     return type_lookup(tx, operand.python_type(tx), "__call__") is not None
 
 
+class IdentityVariable(BuiltinObjectVariable):
+    """``id(value)``: an integer of which only this much is known, that it tells objects apart.
+
+    Attributes:
+        value: the object.
+    """
+
+    __slots__ = ("value",)
+    models = int
+
+    def __init__(self, value: VariableTracker) -> None:
+        self.source = None
+        self.value: Final = value
+
+    def children(self) -> tuple[Var, ...]:
+        """What it holds."""
+        return (self.value,)
+
+    def python_type(self, tx: Tx) -> type:
+        return int
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return (IdentityVariable, self.value)
+
+    def store_key(self, tx: Tx) -> Hashable:
+        if self.value.is_constant():  # equal constants may be one object or not
+            tx.fail(Reason.IDENTITY, f"id() of {self.value!r} as a key")
+        return self.hash_key(tx)
+
+    def truth(self, tx: Tx) -> bool:
+        return True
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if op not in ("==", "!=") or not isinstance(other, IdentityVariable):
+            tx.fail(Reason.IDENTITY, "comparison of an id()")
+        return constant(tx, operators.same_object(tx, self.value, other.value) is (op == "=="))
+
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        tx.fail(Reason.IDENTITY, "arithmetic with an id()")
+
+    rbinary = binary
+
+    def unary(self, tx: Tx, op: str) -> VariableTracker:
+        tx.fail(Reason.IDENTITY, "arithmetic with an id()")
+
+    def call_method(self, tx: Tx, name: str, args: Any, kwargs: Any) -> VariableTracker:
+        tx.fail(Reason.IDENTITY, f"method {name!r} of an id()")
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(id, [self.value])
+
+
 @builtin(id)
 def _id(tx: Tx, value: Var) -> Any:
-    tx.fail(Reason.IDENTITY, f"id() of {value.realize(tx)!r}")
+    operand: VariableTracker = value.realize(tx)
+    return IdentityVariable(operand)
 
 
 @builtin(hash)

@@ -117,7 +117,7 @@ def _concat(tx: Tx, left: Var, right: Var) -> Any:
     return operators.binary(tx, "+", left, right)
 
 
-# --- callables ---------------------------------------------------------------------------------------------
+# --- callables ----------------------------------------------------------------------------------------
 
 
 class GetterVariable(BuiltinObjectVariable):
@@ -142,7 +142,9 @@ class GetterVariable(BuiltinObjectVariable):
     def python_type(self, tx: Tx) -> type:
         return self.kind  # type: ignore[no-any-return]
 
-    def call(self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]) -> VariableTracker:
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
         if kwargs or len(args) != 1:
             return fold(tx, self.kind("a"), *[None] * len(args), **dict.fromkeys(kwargs))
         found = [self._get(tx, args[0], key) for key in self.keys]
@@ -184,7 +186,9 @@ class MethodCallerVariable(BuiltinObjectVariable):
     def python_type(self, tx: Tx) -> type:
         return self.models
 
-    def call(self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]) -> VariableTracker:
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
         if kwargs or len(args) != 1:
             return fold(tx, operator.methodcaller("a"), *[None] * len(args), **dict.fromkeys(kwargs))
         result: VariableTracker = calls.call_method(tx, args[0], self.name, list(self.args), self.kwargs)
@@ -214,4 +218,3 @@ def _method_caller(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs:
     if name.python_type(tx) is not str:
         tx.raise_(TypeError, "method name must be a string")
     return MethodCallerVariable(constant_name(tx, name), args[1:], kwargs)
-

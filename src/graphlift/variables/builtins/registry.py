@@ -1,7 +1,8 @@
 """Functions written in C that captured code may call: the registry of their models, and their tracker.
 
-A model is called with the translator and the arguments as trackers, maybe lazy ones. Arguments that a model does
-not take are tried on the real function, so that the error is CPython's own. Knows no particular function.
+A model is called with the translator and the arguments as trackers, maybe lazy ones. Arguments that a
+model does not take are tried on the real function, so that the error is CPython's own. Knows no particular
+function.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class BuiltinVariable(ConstantVariable):
         if not model.accepts(len(args), kwargs):
             return self._misfit(tx, len(args), kwargs)
         result = model.run(tx, *args, **kwargs)
-        return result.realize(tx) if isinstance(result, Var) else wrap(tx, result)  # type: ignore[no-any-return]
+        return result.realize(tx) if isinstance(result, Var) else wrap(tx, result)
 
     def _misfit(self, tx: Tx, count: int, kwargs: Mapping[str, object]) -> VariableTracker:
         try:
@@ -80,7 +81,9 @@ class BuiltinVariable(ConstantVariable):
         except Exception:  # the arguments fit, only the stand-ins were no good
             pass
         names = ", ".join(kwargs)
-        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{self.value.__qualname__}() with {count} arguments and ({names})")
+        tx.fail(
+            Reason.UNSUPPORTED_BUILTIN, f"{self.value.__qualname__}() with {count} arguments and ({names})"
+        )
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
         if name in ("__name__", "__qualname__", "__module__", "__doc__", "__self__"):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from _string import formatter_field_name_split, formatter_parser
+from _string import (  # type: ignore[import-not-found]
+    formatter_field_name_split,
+    formatter_parser,
+)
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,7 +59,7 @@ def _bytes(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
     return fold(tx, bytes, *values[0], **values[1])
 
 
-# --- methods of strings -----------------------------------------------------------------------------------
+# --- methods of strings -------------------------------------------------------------------------------
 
 
 @special_method(str, "join")
@@ -118,7 +121,11 @@ def _field(tx: Tx, name: str, args: Sequence[Var], kwargs: Mapping[str, Var]) ->
     else:
         tx.raise_(KeyError, first)
     for is_attribute, key in rest:
-        value = attributes.getattr_(tx, value, key) if is_attribute else items.getitem(tx, value, constant(tx, key))
+        value = (
+            attributes.getattr_(tx, value, key)
+            if is_attribute
+            else items.getitem(tx, value, constant(tx, key))
+        )
     return value
 
 

@@ -1,4 +1,4 @@
-"""``isinstance`` and ``issubclass``: mirrors `object_isinstance` and `object_issubclass` of Objects/abstract.c.
+"""``isinstance`` and ``issubclass``: mirrors the functions of these names in Objects/abstract.c.
 
 Classes are told apart by their method resolution order; a metaclass's own ``__instancecheck__`` is followed,
 that of `abc.ABCMeta` by asking it, which is right as long as nobody registers a class (guarded).
@@ -27,6 +27,7 @@ from graphlift.variables.slots.type_lookup import (
 
 _CHECKS: Final = ("__instancecheck__", "__subclasscheck__")
 _ABC_CHECKS: Final = tuple(ABCMeta.__dict__[name] for name in _CHECKS)
+_ask: Final[Any] = ABCMeta.__subclasscheck__
 _OBJECT_HOOK: Final = object.__dict__["__subclasshook__"]
 
 
@@ -67,9 +68,9 @@ def _abstract(tx: Tx, kind: type, wanted: type) -> bool:
         return True
     if not _hooks_are_plain(wanted):
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__}, whose hook is user code")
-    answer = bool(ABCMeta.__subclasscheck__(wanted, kind))
+    answer = bool(_ask(wanted, kind))
     if not (is_immutable(kind) and wanted.__module__.startswith(("collections", "numbers", "typing"))):
-        tx.guard("subclass", anchor(tx, kind), kind, wanted, answer)
+        tx.guard("subclass", anchor(tx, kind), wanted, answer)
     return answer
 
 

@@ -50,7 +50,9 @@ def drain(tx: Tx, iterator: VariableTracker, count: int = LIMIT) -> list[Variabl
 
 def too_long(tx: Tx, iterator: Var) -> NoReturn:
     """Break: the iterator does not seem to end."""
-    tx.fail(Reason.UNSUPPORTED_OPERATION, f"running {iterator!r}, which has more than {LIMIT} items, to its end")
+    tx.fail(
+        Reason.UNSUPPORTED_OPERATION, f"running {iterator!r}, which has more than {LIMIT} items, to its end"
+    )
 
 
 _NOT_ITERABLE: Final = "cannot unpack non-iterable {} object"

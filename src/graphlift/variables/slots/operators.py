@@ -17,6 +17,8 @@ from graphlift.variables.slots.numbers import repeat_count
 from graphlift.variables.slots.truth import is_true, truth
 
 __all__ = [
+    "OPERATORS",
+    "answer_of",
     "binary",
     "compare",
     "contains",
@@ -33,21 +35,32 @@ __all__ = [
 
 _SWAPPED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-_REFLECTED: Final = {
-    "+": "__radd__",
-    "-": "__rsub__",
-    "*": "__rmul__",
-    "/": "__rtruediv__",
-    "//": "__rfloordiv__",
-    "%": "__rmod__",
-    "**": "__rpow__",
-    "@": "__rmatmul__",
-    "&": "__rand__",
-    "|": "__ror__",
-    "^": "__rxor__",
-    "<<": "__rlshift__",
-    ">>": "__rrshift__",
+#: Names of the methods of binary operators.
+OPERATORS: Final = {
+    "+": "__add__",
+    "-": "__sub__",
+    "*": "__mul__",
+    "/": "__truediv__",
+    "//": "__floordiv__",
+    "%": "__mod__",
+    "**": "__pow__",
+    "@": "__matmul__",
+    "&": "__and__",
+    "|": "__or__",
+    "^": "__xor__",
+    "<<": "__lshift__",
+    ">>": "__rshift__",
 }
+
+_REFLECTED: Final = {op: "__r" + name[2:] for op, name in OPERATORS.items()}
+
+
+def answer_of(tx: Tx, result: Var) -> VariableTracker | NotImplementedType:
+    """What an operator's method written in Python returned: the program's ``NotImplemented`` becomes ours."""
+    answer: VariableTracker = result.realize(tx)
+    if answer.is_constant() and answer.as_constant() is NotImplemented:
+        return NOT_IMPLEMENTED
+    return answer
 
 
 # --- binary operators -------------------------------------------------------------------------------
@@ -81,14 +94,18 @@ def inplace(tx: Tx, op: str, a: Var, b: Var) -> VariableTracker:
     return result
 
 
-def _binary(tx: Tx, op: str, left: VariableTracker, right: VariableTracker) -> VariableTracker | NotImplementedType:
+def _binary(
+    tx: Tx, op: str, left: VariableTracker, right: VariableTracker
+) -> VariableTracker | NotImplementedType:
     result = _numeric(tx, op, left, right)
     if isinstance(result, NotImplementedType):
         return _sequence(tx, op, left, right, inplace=False)
     return result
 
 
-def _numeric(tx: Tx, op: str, left: VariableTracker, right: VariableTracker) -> VariableTracker | NotImplementedType:
+def _numeric(
+    tx: Tx, op: str, left: VariableTracker, right: VariableTracker
+) -> VariableTracker | NotImplementedType:
     """``binary_op1``: the right operand goes first when its class is below the left's and overrides the
     reflected method."""
     right_tried = _right_first(tx, op, left, right)
@@ -134,9 +151,15 @@ def _sequence(
     return result
 
 
-def _repeat(tx: Tx, sequence: VariableTracker, count: VariableTracker) -> VariableTracker | NotImplementedType:
+def _repeat(
+    tx: Tx, sequence: VariableTracker, count: VariableTracker
+) -> VariableTracker | NotImplementedType:
     if isinstance(sequence, ConstantVariable):
-        return fold_binary(tx, "*", sequence.value, repeat_count(tx, count)) if sequence.is_text() else NOT_IMPLEMENTED
+        return (
+            fold_binary(tx, "*", sequence.value, repeat_count(tx, count))
+            if sequence.is_text()
+            else NOT_IMPLEMENTED
+        )
     return sequence.repeat(tx, count)
 
 
@@ -263,8 +286,10 @@ def _is_cached(x: Any, y: Any) -> bool:
     """Whether CPython keeps one object for this value (small integers, empty and one-letter strings)."""
     if type(x) is int:
         return bool(x == y and -5 <= x <= 256)
-    if type(x) is str or type(x) is bytes:
-        return bool(x == y and (not x or (len(x) == 1 and x < (chr(256) if type(x) is str else x + x))))
+    if type(x) is str:
+        return bool(x == y and (not x or (len(x) == 1 and x < chr(256))))
+    if type(x) is bytes:
+        return bool(x == y and len(x) < 2)
     return False
 
 

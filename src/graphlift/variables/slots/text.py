@@ -1,4 +1,4 @@
-"""``str``, ``repr`` and ``format`` of values: mirrors `PyObject_Str`, `PyObject_Repr` and `PyObject_Format`."""
+"""``str``, ``repr`` and ``format`` of values. Mirrors `PyObject_Str`, `PyObject_Repr`, `PyObject_Format`."""
 
 from __future__ import annotations
 

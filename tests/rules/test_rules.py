@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import gc
+import importlib
 import logging
 import math
 import random
@@ -118,3 +119,20 @@ def test_code_without_a_file_is_the_users():
 def test_outside_captured_code_nothing_is_compiling():
     assert rules.is_compiling() is False
     assert rules.graph_break() is None
+
+
+def test_torchs_own_markers():
+    @torch.compiler.disable
+    def disabled(x):
+        return x
+
+    def allowed(x):
+        return x
+
+    def refused(x):
+        return x
+
+    torch.compiler.allow_in_graph(allowed)
+    torch.compiler.allow_in_graph(refused)
+    importlib.import_module("torch." + "_dynamo").disallow_in_graph(refused)
+    assert [rules.classify(f) for f in (disabled, allowed, refused)] == ["skip", "graph", "skip"]

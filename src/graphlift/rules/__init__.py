@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 import torch
 
+from graphlift import interop
 from graphlift.rules.files import in_torch, is_root_candidate, treatment_of_file
 from graphlift.rules.marks import Mark, graph_break, is_compiling, mark, mark_of, unmark
 from graphlift.rules.torch_names import ANSWERED, GRAPH, REFUSED
@@ -71,12 +72,22 @@ def _python_function(function: types.FunctionType) -> Treatment:
         return "model"
     if function in GRAPH:
         return "graph"
-    if function in REFUSED or getattr(function, "_torchdynamo_disable", False) is True:
+    if function in REFUSED or _marked_for_torch(function):
         return "skip"
+    if interop.is_graph_node(function):
+        return "graph"
     filename = function.__code__.co_filename
     if in_torch(filename) == "_tensor.py" and _is_tensor_method(function):
         return "model"
     return treatment_of_file(filename)
+
+
+def _marked_for_torch(function: types.FunctionType) -> bool:
+    """Whether one of torch's own markers keeps the function out of captured code."""
+    if interop.is_refused(function):
+        return True
+    # Marks are attributes; most functions have none at all.
+    return bool(function.__dict__) and (interop.is_disabled(function) or interop.is_forbidden(function))
 
 
 def _is_tensor_method(function: types.FunctionType) -> bool:

@@ -52,7 +52,9 @@ def test_a_capture_and_a_recompile() -> None:
     assert second.is_recompile
     assert second.recompile_reasons == ("n was 3, now 4",)
     (cut,) = first.breaks
-    assert (cut.title, cut.line, cut.file, cut.message) == ("Input or output", 7, __file__, "said")
+    assert (cut.title, cut.line, cut.file) == ("Input or output", 7, __file__)
+    assert cut.message.startswith(f"Input or output at {__file__}:7")
+    assert "Context: print" in cut.message
     assert "3 operations, 1 breaks, 2 guards" in str(first)
     assert "because n was 3, now 4" in str(second).replace("\n ", "")
 
@@ -88,6 +90,22 @@ def test_the_log_is_bounded_and_dies_with_its_owner() -> None:
     gone = weakref.ref(log)
     del log
     gc.collect()
+    assert gone() is None
+
+
+def test_a_record_does_not_keep_the_error_of_a_break() -> None:
+    class Error(Exception):
+        def message(self) -> str:
+            return "said"
+
+    log, error = CaptureLog(), Error()
+    number = events.new_capture_id()
+    events.emit(events.CaptureStarted(number, CODE, log))
+    events.emit(events.GraphBroken(number, Reason.INPUT_OUTPUT, "print", [(CODE, 7)], error.message))
+    events.emit(events.CaptureFinished(number, CODE, "captured"))
+    gone = weakref.ref(error)
+    del error
+    assert log.records[0].breaks
     assert gone() is None
 
 

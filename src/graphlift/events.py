@@ -123,7 +123,7 @@ class GraphBroken(Event):
         reason: why, from the table of reasons.
         context: what exactly was met, in one line.
         stack: the user's frames as (code, line), outermost first, innermost last.
-        message: makes the whole explanation, when somebody asks; may be kept.
+        message: makes the whole explanation, when somebody asks; holds the error's frames, so do not keep it.
     """
 
     reason: Reason

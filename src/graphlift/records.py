@@ -31,7 +31,6 @@ class Break:
     reason: Reason
     context: str
     stack: tuple[tuple[CodeType, int], ...]
-    _message: Callable[[], str] = field(repr=False)
 
     @property
     def title(self) -> str:
@@ -41,7 +40,7 @@ class Break:
     @property
     def message(self) -> str:
         """The whole explanation, with hints and the user's stack."""
-        return self._message()
+        return self.reason.describe(self.context, self.stack)
 
     @property
     def file(self) -> str:
@@ -200,8 +199,8 @@ def _gave_up(event: events.GaveUp) -> None:
 
 
 def as_break(event: events.GraphBroken) -> Break:
-    """The lasting form of a break."""
-    return Break(event.reason, event.context, tuple(event.stack), event.message)
+    """The lasting form of a break, without the error behind it, whose frames hold the user's objects."""
+    return Break(event.reason, event.context, tuple(event.stack))
 
 
 events.subscribe(_started, events.CaptureStarted)

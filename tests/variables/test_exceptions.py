@@ -107,7 +107,7 @@ def texts(x):
         lambda: 1 + "s",
         lambda: int("x"),
         lambda: (_ for _ in ()).nope,
-        lambda: undefined_name,
+        lambda: undefined_name,  # noqa: F821
         lambda: [1, 2].index(3),
         lambda: 1 / 0,
     ):
@@ -203,9 +203,9 @@ def test_program(program):
     check(program, X)
 
 
-def raises_late(x, l):
+def raises_late(x, log):
     y = x + 1
-    l.append(1)
+    log.append(1)
     raise Custom(y.shape[0])
 
 

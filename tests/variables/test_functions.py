@@ -1,4 +1,4 @@
-"""Python functions: calls, defaults, closures, fields, decorators, partials; found outside and made inside."""
+"""Python functions: calls, defaults, closures, fields, decorators, partials."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from graphlift.polyfills import ordered_dicts as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
-from graphlift.variables.base import VariableTracker
+from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.classes import constructs
 from graphlift.variables.mappings import VARIABLES, DictVariable, dict_storage
@@ -59,8 +59,38 @@ class ContainerObject(UserDefinedObject):
         assert isinstance(result, VariableTracker)
         return result
 
-    def may_write(self, descriptor: Any) -> bool:
-        return descriptor.__objclass__ not in _KINDS and super().may_write(descriptor)
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        if descriptor.__objclass__ in _KINDS and name != "__dict__":
+            return self.part.read_member(tx, descriptor, name)
+        return super().read_member(tx, descriptor, name)
+
+    def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
+        if descriptor.__objclass__ in _KINDS:
+            self.part.write_member(tx, descriptor, name, value)
+        else:
+            super().write_member(tx, descriptor, name, value)
+
+    @property
+    def part(self) -> VariableTracker:
+        """The builtin part."""
+        assert self.storage is not None
+        return self.storage
+
+    # The sequence slots of the C class stay in place beneath whatever operators the class defines.
+
+    def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self.part.concat(tx, other)
+
+    def repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self.part.repeat(tx, count)
+
+    def inplace_concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        result = self.part.inplace_concat(tx, other)
+        return result if isinstance(result, NotImplementedType) else self
+
+    def inplace_repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
+        result = self.part.inplace_repeat(tx, count)
+        return result if isinstance(result, NotImplementedType) else self
 
     def children(self) -> list[Var]:
         """What it holds."""

@@ -335,11 +335,7 @@ _WRITABLE: Final = frozenset(
 
 def cell_variable(cell: Handle) -> CellVariable:
     """The tracker of a cell, one a handle."""
-    tracker = cell.tracker
-    if tracker is None:
-        tracker = cell.tracker = CellVariable(cell)
-    assert isinstance(tracker, CellVariable)
-    return tracker
+    return cells.of(cell)
 
 
 def cell_handle(tx: Tx, cell: Any, source: Source | None) -> Handle:

@@ -218,7 +218,10 @@ class UserDefinedObject(VariableTracker):
         if value is not None:
             tx.heap.put(slots, descriptor, (tx.make.constant(name), value))
             return
-        self.read_member(tx, descriptor, name)
+        try:
+            self.read_member(tx, descriptor, name)
+        except ObservedException:
+            tx.raise_(AttributeError, name)
         assert slots.table is not None
         tx.heap.drop(slots, descriptor)
         tx.heap.set_slot(slots, "removed", (slots.removed or set()) | {descriptor})
@@ -274,7 +277,8 @@ class UserDefinedObject(VariableTracker):
             result: VariableTracker = model(tx, self, args, kwargs)
             return result
         if self.storage is not None:
-            return self.storage.call_method(tx, name, args, kwargs)
+            made = self.storage.call_method(tx, name, args, kwargs)
+            return self if made is self.storage else made
         tx.fail(Reason.UNKNOWN_CALLABLE, f"method {name!r} of {owner.__qualname__}")
 
     def _c_owner(self, attr: TypeAttr, name: str) -> type:
@@ -436,7 +440,8 @@ class UserDefinedObject(VariableTracker):
                 return NOT_IMPLEMENTED
             if isinstance(other, UserDefinedObject) and other.storage is not None:
                 other = other.storage
-            return getattr(self.storage, slot)(tx, op, other)  # type: ignore[no-any-return]
+            result = getattr(self.storage, slot)(tx, op, other)
+            return self if result is self.storage else result
         return self._answer(tx, attributes.call_attr(tx, attr, self, self.cls, [other]))  # type: ignore[no-any-return]
 
     # --- becoming real ---------------------------------------------------------------------------

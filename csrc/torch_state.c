@@ -134,7 +134,8 @@ static const void *call_for_address(const char *symbol)
     return function ? function() : NULL;
 }
 
-static const Thread *this_thread(void)
+/* Not inlined, else the compiler asks for the variable's address at each use instead of keeping it. */
+static __attribute__((noinline)) const Thread *this_thread(void)
 {
     static __thread Thread thread;
     if (!thread.known) {
@@ -208,12 +209,9 @@ static int stacks_in_use(const uint64_t *words, const Thread *thread)
     return words[function_modes] != 0 || words[dispatch_modes] != 0 || (included & functorch_key) != 0;
 }
 
-/* What lies on the stacks, as bytes; NULL with no error set: they are empty. */
-static PyObject *read_stacks(const uint64_t *words, const Thread *thread)
+/* What lies on the stacks, as bytes; NULL with an error set. */
+static PyObject *read_stacks(void)
 {
-    if (!stacks_in_use(words, thread)) {
-        return NULL;
-    }
     PyObject *stacks = PyObject_CallNoArgs(stacks_reader);
     if (stacks != NULL && !PyBytes_CheckExact(stacks)) {
         PyErr_SetString(PyExc_TypeError, "the reader of stacks must give bytes");
@@ -224,9 +222,12 @@ static PyObject *read_stacks(const uint64_t *words, const Thread *thread)
 
 static int same_stacks(const uint64_t *words, const Thread *thread, const char *bytes, Py_ssize_t size)
 {
-    PyObject *stacks = read_stacks(words, thread);
+    if (!stacks_in_use(words, thread)) {
+        return size == 0;
+    }
+    PyObject *stacks = read_stacks();
     if (stacks == NULL) {
-        return size == 0 && !PyErr_Occurred();
+        return 0;
     }
     int same = PyBytes_GET_SIZE(stacks) == size && memcmp(PyBytes_AS_STRING(stacks), bytes, (size_t)size) == 0;
     Py_DECREF(stacks);
@@ -524,7 +525,7 @@ static PyObject *torch_state(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ig
     for (int i = 0; i < nfields; i++) {
         words[i] = read_field(&fields[i], thread, &failed);
     }
-    PyObject *stacks = failed ? NULL : read_stacks(words, thread);
+    PyObject *stacks = failed || !stacks_in_use(words, thread) ? NULL : read_stacks();
     if (PyErr_Occurred()) {
         return NULL;
     }

@@ -138,6 +138,12 @@ def embeddings():
     return [((i, t, p), {}) for i in ids for t in tables for p in (None, 1, -1)]
 
 
+def numbers_of_classes():
+    ids = [torch.zeros(s, dtype=d) for s in ((3,), (2, 3), (0,)) for d in (torch.int64, torch.int32)]
+    ids += [torch.zeros(3, 2, dtype=torch.int64).t(), torch.zeros((), dtype=torch.int64), torch.ones(3)]
+    return [((i, n), {}) for i in ids for n in (1, 4)] + [((ids[0],), {"num_classes": 3}), ((ids[0],), {})]
+
+
 def attentions():
     base = torch.ones(2, 4, 6, 8)
     swapped = torch.ones(2, 6, 4, 8).transpose(1, 2)
@@ -403,6 +409,7 @@ CALLS = {
         ((i, a, b), {}) for i in (torch.ones(5), torch.ones(2, 3, 5), param(3, 5)) for (a, b), _ in matrices()
     ],
     "embedding": embeddings,
+    "one_hot": numbers_of_classes,
     "attention": attentions,
     "sum_": lambda: (
         unary()

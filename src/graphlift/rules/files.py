@@ -47,6 +47,7 @@ _TORCH_PARTS: Final[dict[str, FileTreatment]] = {
     "_utils.py": "inline",
     "_VF.py": "inline",
     "_compile.py": "skip",
+    "_functorch/functional_call.py": "inline",
     "amp/": "inline",
     "ao/": "inline",
     "autograd/grad_mode.py": "inline",

@@ -146,6 +146,16 @@ def embedding(
     return _fresh((*input.shape, weight.shape[1]), weight, input)
 
 
+@rule(F.one_hot, traits=Traits(raises=True))
+def one_hot(tensor: MetaRecord, num_classes: Any = -1) -> Fresh:
+    """Rows with a single one; how many columns only the values tell unless it is given."""
+    if tensor.dtype is not torch.int64 or type(num_classes) is not int or num_classes < 1:
+        raise Decline
+    if 0 in tensor.shape or tensor.type is not torch.Tensor:
+        raise Decline
+    return _fresh((*tensor.shape, num_classes), tensor)
+
+
 @rule(F.scaled_dot_product_attention)
 def attention(
     query: MetaRecord,

@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from graphlift.graph_value import GraphValue
+from graphlift.heap import Handle
 from graphlift.metadata import PLAIN_CLASSES
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -25,7 +26,7 @@ from graphlift.variables.graph_calls import as_graph_argument, graph_argument, r
 from graphlift.variables.slots import attributes
 from graphlift.variables.symbolic import SymNodeVariable
 from graphlift.variables.tensor_attributes import ATTRIBUTES, size_of
-from graphlift.variables.tensor_fields import lookup_field, store_field
+from graphlift.variables.tensor_fields import lookup_field, store_field, write_back_fields
 from graphlift.variables.tensor_methods import call_tensor_method, has_method
 
 #: Guard kind of a tensor; payload: its `MetaRecord`.
@@ -230,6 +231,10 @@ class TensorVariable(VariableTracker):
         if has_method(name) and lookup_field(tx, self.value, name) is None:
             return self.call_method(tx, name, args, kwargs)
         return super().invoke(tx, name, args, kwargs)
+
+    def write_back(self, codegen: Codegen, handle: Handle) -> None:
+        """Emit the writes to attributes that an input keeps in C."""
+        write_back_fields(codegen, self, handle)
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.load_graph_output(self.value)

@@ -17,6 +17,7 @@ from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import SlotSource
 from graphlift.variables.graph_calls import graph_result, record
+from graphlift.variables.tensor_fields import grad_slot
 
 Attribute = Callable[[Tx, GraphValue], Var]
 
@@ -153,6 +154,10 @@ _read_grad: Final = _is_none_for_input("grad")
 
 @_attribute("grad")
 def _grad(tx: Tx, value: GraphValue) -> Var:
+    written = grad_slot(tx, value)
+    if written is not None and written.table:
+        stored: Var = written.table["grad"][1]
+        return stored
     if not value.meta.is_leaf:
         tx.fail(Reason.UNSUPPORTED_OPERATION, "attribute 'grad' of a tensor that is not a leaf (it warns)")
     return _read_grad(tx, value)

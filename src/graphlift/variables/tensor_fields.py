@@ -13,7 +13,7 @@ import torch
 
 from graphlift.graph_value import GraphValue
 from graphlift.heap import Handle
-from graphlift.protocol import Tx, Var
+from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import AttrSource, InstanceDictSource
 from graphlift.variables import namespace
@@ -44,8 +44,38 @@ def lookup_field(tx: Tx, value: GraphValue, name: str) -> Var | None:
     return None if fields is None else namespace.lookup(tx, fields, name, AttrSource)
 
 
+def grad_slot(tx: Tx, value: GraphValue) -> Handle | None:
+    """The handle of what the program wrote to an input's ``grad``, or None."""
+    owner = None if value.real is None else tx.heap.known(value.real)
+    return None if owner is None else owner.slots
+
+
+def _store_grad(tx: Tx, value: GraphValue, stored: Var) -> None:
+    """``tensor.grad = stored``: done for real after the graph, which never reads it by itself."""
+    tracker = stored.realize(tx)
+    if value.real is None or value.source is None or not value.meta.is_leaf:
+        tx.fail(Reason.UNSUPPORTED_OPERATION, "setting attribute 'grad' of a tensor that the graph made")
+    if not (tracker.is_constant() and tracker.as_constant() is None):
+        tx.fail(Reason.UNSUPPORTED_OPERATION, "setting attribute 'grad' to another value than None")
+    owner = tx.heap.handle_of(value.real, value.source)
+    if owner.slots is None:
+        owner.slots = Handle(value.real, value.source)
+        owner.slots.table = {}
+        owner.slots.tracker = value.var
+    tx.heap.put(owner.slots, "grad", (tx.make.constant("grad"), tracker))
+
+
+def write_back_fields(codegen: Codegen, tensor: Var, handle: Handle) -> None:
+    """Emit the writes to what an input keeps in C (`handle` is `grad_slot`)."""
+    for name, (_, stored) in (handle.table or {}).items():
+        codegen.set_attr(tensor, str(name), stored)
+
+
 def store_field(tx: Tx, value: GraphValue, name: str, stored: Var) -> None:
     """``tensor.name = stored``."""
+    if name == "grad":
+        _store_grad(tx, value, stored)
+        return
     fields = fields_of(tx, value)
     if fields is None or name in _DATA_DESCRIPTORS:
         tx.fail(Reason.UNSUPPORTED_OPERATION, f"setting attribute {name!r} of a tensor")

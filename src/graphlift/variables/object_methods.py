@@ -27,6 +27,7 @@ C_METHODS: Final[dict[tuple[type, str], ObjectMethod]] = {}
 
 _OBJECT_INIT: Final = object.__dict__["__init__"]
 _OBJECT_NEW: Final = object.__dict__["__new__"]
+_NEWOBJ: Final[Any] = vars(copyreg)["__newobj__"]
 
 
 def object_method(function: ObjectMethod) -> ObjectMethod:
@@ -167,9 +168,7 @@ def _reduce_ex(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any
     if issubclass(cls, dict):
         entries = self.invoke(tx, "items", [], {}).realize(tx).iter_(tx)
     newargs = tx.make.tuple([attributes.class_of(tx, self, cls)])
-    return tx.make.tuple(
-        [tx.make.from_value(copyreg.__newobj__, None), newargs, _state(tx, self, cls), items, entries]
-    )  # type: ignore[attr-defined]
+    return tx.make.tuple([tx.make.from_value(_NEWOBJ, None), newargs, _state(tx, self, cls), items, entries])
 
 
 def _is_dictionary_only(tx: Tx, self: VariableTracker, cls: type) -> bool:

@@ -11,13 +11,15 @@ import typing
 from typing import Any
 
 from graphlift.protocol import Codegen, Tx, Var
-from graphlift.sources import Source
+from graphlift.sources import SlotSource, Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps
 from graphlift.variables.constant import ConstantVariable
 
 #: The class of ``typing.Union[...]``, where it is not that of ``int | str``.
 _TYPING_UNION: type = type(typing.Union[int, str])  # noqa: UP007
+
+_MEMBERS: Any = types.UnionType.__dict__["__args__"]
 
 
 class UnionVariable(ConstantVariable):
@@ -67,7 +69,13 @@ def union_of(tx: Tx, left: VariableTracker, right: VariableTracker) -> VariableT
 
 @wraps(types.UnionType, _TYPING_UNION)
 def wrap_union(tx: Tx, value: Any, source: Source | None) -> Var:
-    """An existing union: pinned by its identity."""
-    if source is not None:
+    """An existing union: pinned by its identity or, where nothing can refer to it weakly, by its members."""
+    if source is not None and type(value) is types.UnionType:
+        tx.guard("type", source, types.UnionType)
+        members = source.child(SlotSource, _MEMBERS)
+        tx.guard("length", members, len(value.__args__))
+        for index, member in enumerate(value.__args__):
+            tx.guard("is", members.item(index), member)
+    elif source is not None:
         tx.guard("is", source, value)
     return UnionVariable(value, source)

@@ -298,6 +298,8 @@ class UserDefinedObject(VariableTracker):
         """Call a special method that the user's class defines; `NOT_IMPLEMENTED` when it defines none."""
         attr = type_lookup(tx, self.cls, name)
         if attr is None or attr.binding is Binding.C_METHOD:
+            if attr is not None and self.storage is None and attr.owner is not object:
+                self.refuse(tx, f"{name!r} of {attr.owner.__qualname__}")
             return NOT_IMPLEMENTED
         if attr.binding is Binding.PLAIN and attr.raw is None:
             return self.type_error(tx, f"'{{}}' object does not support {name}")
@@ -437,7 +439,7 @@ class UserDefinedObject(VariableTracker):
             return NOT_IMPLEMENTED
         if attr is None or attr.binding is Binding.C_METHOD:
             if self.storage is None:
-                return NOT_IMPLEMENTED
+                self.refuse(tx, f"{name!r} of a class written in C")
             if isinstance(other, UserDefinedObject) and other.storage is not None:
                 other = other.storage
             result = getattr(self.storage, slot)(tx, op, other)

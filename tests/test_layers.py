@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("variables",),
     ("side_effects", "shape_rules", "meta_propagation", "output_graph"),
     ("interpreter",),
-    ("convert_frame",),
+    ("segments", "convert_frame"),
     ("compiled",),
     ("report", "__init__", "cli", "__main__"),
     ("testing",),

@@ -16,13 +16,15 @@ from typing import Any
 
 from graphlift import _C, config, events
 from graphlift.backends import compile_graph
-from graphlift.errors import GraphliftError, ObservedException, SkipFrame, Unsupported
+from graphlift.errors import ObservedException, SkipFrame, Unsupported
 from graphlift.guards.compile import CompiledGuards, compile_guards
 from graphlift.guards.explain import failed_guard
 from graphlift.guards.guard import Guard
-from graphlift.interpreter.capture import Assumption
+from graphlift.interpreter.capture import Assumption, forced_breaks
+from graphlift.interpreter.graph_break import Cut, SegmentName
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
 from graphlift.quiet import capturing, collector_back, collector_paused
+from graphlift.segments import Segment, Segments
 from graphlift.sources import Source
 
 _product_numbers = itertools.count()
@@ -35,11 +37,14 @@ class Published:
 
     Attributes:
         guards: the compiled guards.
-        graph_nodes: operations in the graph, 0 for a frame that runs plainly.
+        segments: those that the entry's code jumps to.
     """
 
-    def __init__(self, guards: CompiledGuards, name: str | None, namespace: dict[str, Any]) -> None:
+    def __init__(
+        self, guards: CompiledGuards, name: str | None, namespace: dict[str, Any], segments: list[Segment]
+    ) -> None:
         self.guards = guards
+        self.segments = segments
         self._name = name
         self._namespace = namespace
 
@@ -70,6 +75,7 @@ class Conversion:
         owner: the compiled object on whose behalf it happens.
         log: the owner's list of records, or None.
         policy: decides what becomes dynamic, or None.
+        segments: makes what goes on behind a cut; None: a frame that must be cut runs plainly.
     """
 
     def __init__(
@@ -80,6 +86,7 @@ class Conversion:
         owner: object,
         log: Any = None,
         policy: Any = None,
+        segments: Segments | None = None,
     ) -> None:
         self.function = function
         self.code = function.__code__
@@ -88,6 +95,7 @@ class Conversion:
         self.owner = owner
         self.log = log
         self.policy = policy
+        self.segments = segments
         self.id = events.new_capture_id()
         self.seconds: dict[str, float] = {}
 
@@ -108,8 +116,6 @@ class Conversion:
         except Unsupported:
             outcome = "skipped"
             raise
-        except GraphliftError:
-            raise
         except Exception as error:
             events.emit(events.InternalFailure(self.id, self.code, error))
             if self.settings.fullgraph or not config.suppress_errors:
@@ -120,38 +126,68 @@ class Conversion:
 
     def _entry(self) -> _C.Entry | None:
         with collector_paused():
-            capture = new_capture(self.settings, self.policy)
-            try:
-                with capturing(), self._phase("translate"):
-                    translation = InstructionTranslator(capture, self.function, self.params).translate()
-                return self._captured_entry(translation)
-            except ObservedException:
-                return self._plain_entry(capture.assumptions.rows)
-            except SkipFrame:
-                return None
-            except Unsupported as cut:
-                self._announce(cut)
-                if self.settings.fullgraph:
-                    raise
-                return self._plain_entry(capture.assumptions.rows)
-            finally:
-                capture.close()
+            if forced_breaks() is None:
+                try:
+                    return self._attempt(careful=False)
+                except Unsupported as cut:
+                    self._announce(cut)
+                    if self.settings.fullgraph:
+                        raise
+            return self._attempt(careful=True)
+
+    def _attempt(self, careful: bool) -> _C.Entry | None:
+        """Capture the frame: in one piece, or carefully up to where it must be cut.
+
+        Snapshots before each instruction cost time, so they are taken only when a first attempt has shown
+        that they will be needed.
+        """
+        capture = new_capture(self.settings, self.policy, careful)
+        used: list[Segment] = []
+        try:
+            with capturing(), self._phase("translate"):
+                translator = InstructionTranslator(capture, self.function, self.params)
+                translation = translator.translate(self._namer(used) if careful else None)
+            return self._captured_entry(translation, used)
+        except ObservedException:
+            return self._plain_entry(capture.assumptions.rows)
+        except SkipFrame:
+            return None
+        except Unsupported:
+            if not careful:
+                raise
+            return self._plain_entry(capture.assumptions.rows)
+        finally:
+            capture.close()
+
+    def _namer(self, used: list[Segment]) -> SegmentName | None:
+        segments = self.segments
+        if segments is None:
+            return None
+
+        def name(cut: Cut, namespace: dict[str, Any]) -> str:
+            segment = segments.at(cut)
+            used.append(segment)
+            return segment.name_in(namespace)
+
+        return name
 
     def _announce(self, cut: Unsupported) -> None:
         events.emit(events.GraphBroken(self.id, cut.reason, cut.context, cut.stack, cut.message))
 
     def _plain_entry(self, assumptions: list[Assumption]) -> _C.Entry:
         guards = self._guards(assumptions, ())
-        return _C.Entry(guards.program, None, None, self.owner, Published(guards, None, {}))
+        return _C.Entry(guards.program, None, None, self.owner, Published(guards, None, {}, []))
 
-    def _captured_entry(self, translation: Translation) -> _C.Entry:
+    def _captured_entry(self, translation: Translation, used: list[Segment]) -> _C.Entry:
         graph = translation.graph
-        if not graph.operations:  # nothing that a backend could do better than CPython
+        if not graph.operations and not used:  # nothing that a backend could do better than CPython
             return self._plain_entry(translation.assumptions)
-        events.emit(events.GraphFinished(self.id, self.code, graph))
-        name = f"__compiled_fn_{next(_product_numbers)}_{uuid.uuid4().hex}"
-        with self._phase("backend"), collector_back():
-            product = compile_graph(graph, self.settings)
+        name = None
+        if graph.operations:
+            events.emit(events.GraphFinished(self.id, self.code, graph))
+            name = f"__compiled_fn_{next(_product_numbers)}_{uuid.uuid4().hex}"
+            with self._phase("backend"), collector_back():
+                product = compile_graph(graph, self.settings)
         with self._phase("emit"):
             emitted = entry_code(self.code, translation, name)
             code = emitted.as_function()
@@ -159,8 +195,9 @@ class Conversion:
             relations = [Assumption("expression", None, items, None) for items in graph.shape_guards()]
             guards = self._guards([*translation.assumptions, *relations], emitted.bound)
         namespace = self.function.__globals__
-        namespace[name] = product
-        published = Published(guards, name, namespace)
+        if name is not None:
+            namespace[name] = product
+        published = Published(guards, name, namespace, used)
         if events.listening(events.BytecodeMade):
             events.emit(events.BytecodeMade(self.id, self.code, code))
         function = FunctionType(code, namespace, self.function.__name__)

@@ -29,6 +29,8 @@ class Unsupported(GraphliftError):
         context: what exactly was met, in one line.
         stack: the user's frames from outermost to innermost, as (code, line); filled in while the
             error leaves them.
+        frames: translators of the frames that go on behind the cut, innermost first; filled in likewise
+            in a careful capture.
     """
 
     def __init__(self, reason: Reason, context: str = "") -> None:
@@ -36,6 +38,7 @@ class Unsupported(GraphliftError):
         self.reason: Final = reason
         self.context: Final = context
         self.stack: list[tuple[CodeType, int]] = []
+        self.frames: list[Any] = []
 
     def message(self) -> str:
         """The whole explanation: reason, place, explanation, hints, debug context, user's stack."""

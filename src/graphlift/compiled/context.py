@@ -19,6 +19,7 @@ from graphlift.dynamic import DynamicPolicy, Seen
 from graphlift.errors import GraphliftError
 from graphlift.records import CaptureLog, CaptureRecord
 from graphlift.rules import is_root_candidate
+from graphlift.segments import Segments
 
 
 class Owner:
@@ -52,37 +53,44 @@ class Context:
         self.settings = settings
         self.owner = Owner()
         self.log = CaptureLog()
+        self._segments = Segments(settings, self.capture_call, self)
         self._lock = threading.Lock()
         self._given_up: weakref.WeakSet[CodeType] = weakref.WeakSet()
         self._policies: weakref.WeakKeyDictionary[CodeType, DynamicPolicy] = weakref.WeakKeyDictionary()
 
-    def capture_call(self, compiled: _C.CompiledFunction, params: tuple[Any, ...]) -> _C.Entry | None:
+    def capture_call(self, compiled: _C.CompiledFunction, params: tuple[Any, ...]) -> Any:
         """What the C core asks when no entry of a compiled function holds."""
         return self.entry_for(compiled.__wrapped__, params)
 
-    def entry_for(self, function: FunctionType, params: tuple[Any, ...]) -> _C.Entry | None:
-        """A new entry for a call, already published; None: CPython runs it.
+    def entry_for(self, function: FunctionType, params: tuple[Any, ...]) -> Any:
+        """A new entry for a call, already published; None: CPython runs it, hook on; NotImplemented: this
+        once CPython runs all of it.
 
         Only one thread at a time captures for one object; another that comes meanwhile runs plainly.
         """
         code = function.__code__
-        if code in self._given_up or not self._lock.acquire(blocking=False):
+        if code in self._given_up:
             return None
+        if not self._lock.acquire(blocking=False):
+            return NotImplemented
         try:
             return self._capture(function, code, params)
         finally:
             self._lock.release()
 
-    def _capture(self, function: FunctionType, code: CodeType, params: tuple[Any, ...]) -> _C.Entry | None:
+    def _capture(self, function: FunctionType, code: CodeType, params: tuple[Any, ...]) -> Any:
         cache = _C.cache_of(code, self.settings)
         reasons = recompile_reasons(cache, function, params)
         if reasons and not self._may_recompile(code, reasons):
-            return None
+            return NotImplemented
         mine = sum(entry.owner is self.owner for entry in cache.entries)
         if mine >= config.recompile_limit:
             self._give_up(code, reasons)
             return None
-        conversion = Conversion(function, params, self.settings, self.owner, self.log, self._policy(code))
+        policy = self._policy(code)
+        conversion = Conversion(
+            function, params, self.settings, self.owner, self.log, policy, self._segments
+        )
         entry = conversion.run(reasons)
         if entry is not None:
             cache.add(entry)
@@ -129,7 +137,7 @@ def trim(cache: _C.Cache) -> None:
         cache.remove(entry)
 
 
-def handle_frame(context: object, function: FunctionType, params: tuple[Any, ...]) -> _C.Entry | None:
+def handle_frame(context: object, function: FunctionType, params: tuple[Any, ...]) -> Any:
     """What the C core asks about a frame that runs inside a compiled call and has no entry."""
     if not isinstance(context, Context) or not is_root_candidate(function.__code__):
         return None

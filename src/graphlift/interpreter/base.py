@@ -17,7 +17,7 @@ from graphlift.heap import Handle
 from graphlift.interpreter import handlers, unwind
 from graphlift.interpreter.capture import Capture
 from graphlift.interpreter.dispatch import HANDLERS, Handler, Translator
-from graphlift.interpreter.frame_state import FrameState
+from graphlift.interpreter.frame_state import FrameState, Snapshot
 from graphlift.protocol import Var, Where
 from graphlift.reasons import Reason
 from graphlift.sources import Source
@@ -64,6 +64,8 @@ class InstructionTranslatorBase(Translator):
     Attributes:
         parent: the translator of the calling frame, or None.
         depth: how many frames of the program are below this one.
+        direct: whether the caller's instruction has nothing left to do but push this frame's result.
+        snapshot: the frame before its present instruction, in a careful capture.
         dispatch_table: handlers by opcode number, 256 entries.
     """
 
@@ -86,6 +88,9 @@ class InstructionTranslatorBase(Translator):
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.result: Any = None
         self.bare_function = None
+        self.expected = None
+        self.direct = False
+        self.snapshot: Snapshot | None = None
 
     # --- the loop --------------------------------------------------------------------------
 
@@ -100,6 +105,8 @@ class InstructionTranslatorBase(Translator):
         steps = frame.decoded.bind(HANDLERS, fuse)
         if events.listening(events.Step):
             steps = self._announced(steps)
+        if self.capture.careful:
+            steps = self._carefully(steps)
         ip = frame.ip
         while True:
             try:
@@ -115,7 +122,34 @@ class InstructionTranslatorBase(Translator):
                 ip = unwind.enter_handler(self, error)
             except Unsupported as error:
                 error.stack.insert(0, (self.code, self.line()))
+                if self.snapshot is not None:
+                    self._take_part(error)
                 raise
+
+    def _carefully(self, steps: list[tuple[Handler, Any]]) -> list[tuple[Handler, Any]]:
+        """The steps, each taking a snapshot first."""
+        forced = self.capture.forced
+
+        def careful(index: int, handler: Handler) -> Handler:
+            def run(tx: InstructionTranslatorBase, operand: Any) -> int | None:
+                tx.snapshot = Snapshot(index, tx.frame, tx.heap.mark(), tx.graph.mark())
+                if forced is not None and forced(tx.code, index):
+                    tx.fail(Reason.USER_BREAK, "a forced break")
+                return handler(tx, operand)
+
+            return run
+
+        return [(careful(index, handler), operand) for index, (handler, operand) in enumerate(steps)]
+
+    def _take_part(self, cut: Unsupported) -> None:
+        """Add this frame to those that go on behind a cut.
+
+        Where the frame that was called is not to be gone on with, because there is more to do here than to
+        push its result, this frame's whole instruction is run for real.
+        """
+        if cut.frames and not cut.frames[-1].direct:
+            cut.frames.clear()
+        cut.frames.append(self)
 
     def _announced(self, steps: list[tuple[Handler, Any]]) -> list[tuple[Handler, Any]]:
         decoded = self.frame.decoded

@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Hashable
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -63,6 +63,24 @@ def _exact(part: Any) -> Hashable:
     return (kind, id(part))
 
 
+#: ``predicate(code, step)``: whether to cut the graph before that step.
+ForcedBreaks = Callable[[CodeType, int], bool]
+
+_forced: ForcedBreaks | None = None
+
+
+def forced_breaks() -> ForcedBreaks | None:
+    """Where graphs are to be cut although they need not be."""
+    return _forced
+
+
+def force_breaks(predicate: ForcedBreaks | None) -> ForcedBreaks | None:
+    """Cut graphs where `predicate` says so, in every capture from now on; gives the former predicate."""
+    global _forced
+    former, _forced = _forced, predicate
+    return former
+
+
 class Capture:
     """The shared state of one capture.
 
@@ -74,6 +92,8 @@ class Capture:
 
     Attributes:
         max_depth: how deep calls are followed.
+        careful: whether frames keep a snapshot of themselves before each instruction.
+        forced: asked before each instruction whether the graph is to be cut there (for tests), or None.
         torch_state: torch's global state at the beginning.
     """
 
@@ -86,6 +106,7 @@ class Capture:
         inline: Callable[..., Var],
         resume: Callable[..., tuple[bool, Var]],
         policy: DynamicPolicy | None = None,
+        careful: bool = False,
     ) -> None:
         self.settings = settings
         self.heap = Heap()
@@ -96,6 +117,8 @@ class Capture:
         self.inline = inline
         self.resume = resume
         self._policy = policy
+        self.forced = forced_breaks()
+        self.careful = careful or self.forced is not None
         self.torch_state = _C.torch_state()
         self._at_end: list[Callable[[], None]] = []
 

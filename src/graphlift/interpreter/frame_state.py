@@ -22,6 +22,56 @@ class NullVariable(VariableTracker):
 NULL = NullVariable()
 
 
+class HandledVariable(VariableTracker):
+    """What PUSH_EXC_INFO leaves below an exception: the one that was handled before it.
+
+    Attributes:
+        former: that exception, or None.
+        current: the exception that is handled from here on.
+    """
+
+    __slots__ = ("current", "former")
+
+    def __init__(self, former: Var | None, current: Var) -> None:
+        self.source = None
+        self.former = former
+        self.current = current
+
+
+class LastiVariable(VariableTracker):
+    """What unwinding leaves below an exception for RERAISE: the instruction that failed.
+
+    Attributes:
+        index: its step.
+    """
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.source = None
+        self.index = index
+
+
+class Snapshot:
+    """A frame as it was before its present instruction.
+
+    Attributes:
+        index: the step.
+        stack: the value stack.
+        keyword_names: names for the call at this step.
+        heap, graph: lengths to roll back to.
+    """
+
+    __slots__ = ("graph", "heap", "index", "keyword_names", "stack")
+
+    def __init__(self, index: int, frame: FrameState, heap: int, graph: Any) -> None:
+        self.index = index
+        self.stack = frame.stack.copy()
+        self.keyword_names = frame.keyword_names
+        self.heap = heap
+        self.graph = graph
+
+
 class FrameState:
     """Stack, locals and cells of one frame; suspended and resumed as one piece for generators.
 

@@ -13,7 +13,7 @@ from graphlift.heap import Handle
 from graphlift.interpreter.base import InstructionTranslatorBase
 from graphlift.interpreter.dispatch import YIELDED
 from graphlift.interpreter.frame_state import FrameState
-from graphlift.protocol import Var
+from graphlift.protocol import ANY_FUNCTION, Var
 from graphlift.reasons import Reason
 from graphlift.variables import generators
 
@@ -37,6 +37,8 @@ def inline(
         tx.fail(Reason.RECURSION, f"{code.co_qualname} is {tx.depth} calls deep")
     frame = FrameState(code, decode(code), bound, closure, module_globals)
     callee = InliningInstructionTranslator(tx.capture, frame, tx)
+    callee.direct = tx.expected is function or tx.expected is ANY_FUNCTION
+    tx.expected = None
     callee.run()
     result: Var = callee.result
     return result
@@ -49,6 +51,7 @@ def resume(
     before = frame.copy()
     tx.heap.on_undo(frame.restore, before)
     callee = InliningInstructionTranslator(tx.capture, frame, tx)
+    tx.expected = None
     if error is not None:
         if not _throw(callee, error):
             return True, callee.result
@@ -71,9 +74,7 @@ def _throw(callee: InstructionTranslatorBase, error: Var) -> bool:
     return True
 
 
-def _delegate(
-    callee: InstructionTranslatorBase, receiver: generators.GeneratorVariable, error: Var
-) -> bool:
+def _delegate(callee: InstructionTranslatorBase, receiver: generators.GeneratorVariable, error: Var) -> bool:
     frame = callee.frame
     try:
         yielded, value = receiver.resume(callee, None, error)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from graphlift.bytecode.decode import decode
 from graphlift.codegen.entry_code import EntryCode, parameters
 from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.dynamic import DynamicPolicy
+from graphlift.errors import Unsupported
+from graphlift.heap import Handle
 from graphlift.interpreter import inline
 from graphlift.interpreter.aliases import assume_distinct, assume_storages
 from graphlift.interpreter.base import InstructionTranslatorBase
 from graphlift.interpreter.capture import Assumption, Capture
-from graphlift.interpreter.frame_state import FrameState
+from graphlift.interpreter.frame_state import NULL, FrameState, HandledVariable, LastiVariable
+from graphlift.interpreter.graph_break import SegmentName, emit_jump, emit_state, frames_at
+from graphlift.interpreter.resumed import Resumed, resumed
 from graphlift.output_graph import CapturedGraph
 from graphlift.side_effects import SideEffects
 from graphlift.sources import FunctionFieldSource, FunctionSource, ParamSource, Source
+from graphlift.variables import cells as closure_cells
 from graphlift.variables import registered
 from graphlift.variables.lazy import LazyVariableTracker
 from graphlift.variables.slots.type_lookup import anchor
@@ -40,7 +45,7 @@ class Translation:
 
 
 class InstructionTranslator(InstructionTranslatorBase):
-    """Translates the outermost frame.
+    """Translates the outermost frame, from its start or from where it goes on behind a cut.
 
     Arguments:
         capture: the capture's shared state.
@@ -49,48 +54,104 @@ class InstructionTranslator(InstructionTranslatorBase):
     """
 
     def __init__(self, capture: Capture, function: FunctionType, params: tuple[Any, ...]) -> None:
-        code = function.__code__
         root = FunctionSource(None, function.__qualname__)
+        self.function_source = root
         namespace = root.child(FunctionFieldSource, "__globals__")
         module_globals = capture.heap.handle_of(function.__globals__, namespace)
-        cells = root.child(FunctionFieldSource, "__closure__")
+        arguments = {
+            name: LazyVariableTracker(value, ParamSource(None, (index, name)))
+            for index, (name, value) in enumerate(zip(parameters(function.__code__), params, strict=True))
+        }
+        rest = resumed(function.__code__)
+        if rest is None:
+            frame = self._frame_at_start(capture, function, arguments, module_globals)
+        else:
+            frame = _frame_behind_cut(capture, rest, arguments, module_globals)
+        super().__init__(capture, frame, None)
+
+    def _frame_at_start(
+        self,
+        capture: Capture,
+        function: FunctionType,
+        arguments: dict[str, LazyVariableTracker],
+        module_globals: Handle,
+    ) -> FrameState:
+        cells = self.function_source.child(FunctionFieldSource, "__closure__")
         closure = [
             capture.heap.handle_of(cell, cells.item(index))
             for index, cell in enumerate(function.__closure__ or ())
         ]
-        arguments = {
-            name: LazyVariableTracker(value, ParamSource(None, (index, name)))
-            for index, (name, value) in enumerate(zip(parameters(code), params, strict=True))
-        }
-        super().__init__(
-            capture, FrameState(code, decode(code), dict(arguments), closure, module_globals), None
-        )
-        self.function_source = root
+        code = function.__code__
+        return FrameState(code, decode(code), dict(arguments), closure, module_globals)
 
-    def translate(self) -> Translation:
-        """Run the frame to its end and emit what must happen at run time.
+    def translate(self, segment_name: SegmentName | None = None) -> Translation:
+        """Run the frame to its end or to a cut, and emit what must happen at run time.
+
+        Arguments:
+            segment_name: gives the names of segments; None: the graph may not be cut.
 
         Raises:
             ObservedException: the frame ends with an exception.
-            Unsupported: it cannot be followed to its end.
+            Unsupported: it cannot be followed to its end, nor cut.
         """
-        self.run()
         body = PyCodegen(lambda value: anchor(self, value))
-        body.emitter.position = self.frame.decoded.position(self.frame.ip - 1)
-        body(self.result)
-        SideEffects(self.heap, body).emit()
-        body.emitter.return_value()
+        try:
+            self.run()
+        except Unsupported as cut:
+            if segment_name is None:
+                raise
+            frames = frames_at(cut, self)
+            body.emitter.position = self.frame.decoded.position(frames[0].shape.index)
+            emit_state(body, self.graph.operations)
+            emit_jump(body, frames, segment_name, SideEffects(self.heap, body).emit)
+        else:
+            body.emitter.position = self.frame.decoded.position(self.frame.ip - 1)
+            body(self.result)
+            SideEffects(self.heap, body).emit()
+            body.emitter.return_value()
+        return self._finish(body)
+
+    def _finish(self, body: PyCodegen) -> Translation:
         graph = self.graph.finish(list(body.outputs))
+        assumptions = self.capture.assumptions
+        assume_distinct(self.heap, assumptions, self)
         if graph.operations:
-            assume_distinct(self.heap, self.capture.assumptions, self)
-            assume_storages(graph, self.capture.assumptions, self)
-            self.capture.assumptions.add("torch_state", None, (self.capture.torch_state,), self)
-        return Translation(graph, body, self.capture.assumptions.rows)
+            assume_storages(graph, assumptions, self)
+            assumptions.add("torch_state", None, (self.capture.torch_state,), self)
+        return Translation(graph, body, assumptions.rows)
 
 
-def new_capture(settings: Any, policy: DynamicPolicy | None = None) -> Capture:
+def _frame_behind_cut(
+    capture: Capture, rest: Resumed, arguments: dict[str, LazyVariableTracker], module_globals: Handle
+) -> FrameState:
+    code, shape = rest
+    decoded = decode(code)
+    passed = iter(arguments.values())
+    slots: dict[str, Any] = {name: next(passed) for name in shape.live}
+    cells = {*code.co_cellvars, *code.co_freevars}
+    for name, value in slots.items():
+        if isinstance(value.value, CellType) and name.removesuffix(".free") in cells:
+            slots[name] = closure_cells.of(capture.heap.handle_of(value.value, value.source))
+    frame = FrameState(code, decoded, slots, (), module_globals)
+    frame.ip = shape.index
+    for kind in shape.stack:
+        if kind == "null":
+            frame.stack.append(NULL)
+        elif kind == "handled":
+            current = next(passed)
+            frame.stack.append(HandledVariable(frame.handled, current))
+            frame.handled = current
+        elif kind == "value":
+            frame.stack.append(next(passed))
+        else:
+            word, number = kind
+            frame.stack.append(LastiVariable(number) if word == "lasti" else frame.stack[number])
+    return frame
+
+
+def new_capture(settings: Any, policy: DynamicPolicy | None = None, careful: bool = False) -> Capture:
     """The shared state of a capture of one frame."""
-    return Capture(settings, inline=inline.inline, resume=inline.resume, policy=policy)
+    return Capture(settings, inline=inline.inline, resume=inline.resume, policy=policy, careful=careful)
 
 
 def entry_code(code: CodeType, translation: Translation, product: str | None) -> EntryCode:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from graphlift.errors import ObservedException
+from graphlift.interpreter.frame_state import LastiVariable
 from graphlift.protocol import Tx, Var
 from graphlift.variables import exceptions
 
@@ -36,6 +37,7 @@ def enter_handler(tx: Any, error: ObservedException) -> int:
 
     Raises `error` again when the frame does not handle it.
     """
+    tx.expected = None
     frame = tx.frame
     index = frame.ip - 1
     region = frame.decoded.region(index)
@@ -44,7 +46,7 @@ def enter_handler(tx: Any, error: ObservedException) -> int:
     stack = tx.stack
     del stack[region.depth :]
     if region.lasti:
-        stack.append(tx.make.constant(index))
+        stack.append(LastiVariable(index))
     stack.append(error.value)
     target: int = region.target
     return target

@@ -11,8 +11,9 @@ from typing import Final
 
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
-from graphlift.sources import CellContentsSource
+from graphlift.sources import CellContentsSource, Source
 from graphlift.variables.base import VariableTracker
+from graphlift.variables.builder import wraps
 
 
 def load(tx: Tx, cell: Handle, name: str) -> Var | None:
@@ -61,3 +62,19 @@ class CellVariable(VariableTracker):
         contents = self.handle.value
         if contents is not None:
             codegen.later(lambda: codegen.set_attr(self, "cell_contents", contents))
+
+
+def of(handle: Handle) -> CellVariable:
+    """The tracker of a cell; one for each cell, so that what shares it goes on sharing it."""
+    if handle.tracker is None:
+        handle.tracker = CellVariable(handle)
+    tracker: CellVariable = handle.tracker
+    return tracker
+
+
+@wraps(CellType)
+def wrap_cell(tx: Tx, value: CellType, source: Source | None) -> Var:
+    """A cell met as a value: one that was passed behind a cut, or an item of a function's closure."""
+    if source is not None:
+        tx.guard("type", source, CellType)
+    return of(tx.heap.handle_of(value, source))

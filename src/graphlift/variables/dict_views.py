@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, ClassVar, Final, cast
 
 from graphlift import _C
+from graphlift.errors import Unsupported
 from graphlift.heap import Handle, Table
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -131,15 +132,32 @@ class DictViewVariable(BuiltinObjectVariable):
         name = _SET_OPERATORS.get(op)
         if self.part is Part.VALUES or name is None:
             return NOT_IMPLEMENTED
+        if op == "&":
+            return self._intersect(tx, other)
         made = tx.make.set(self.unpack(tx))
         assert isinstance(made, VariableTracker)
         calls.call_method(tx, made, name, [other], {})
+        return made
+
+    def _intersect(self, tx: Tx, other: VariableTracker) -> VariableTracker:
+        """``view & other``, elements put in in the order of `_PyDictView_Intersect`."""
+        own, view = _count(self.length(tx)), self
+        if other.python_type(tx) is set and own <= _count(items.length(tx, other)):
+            return cast(VariableTracker, calls.call_method(tx, other, "intersection", [self], {}))
+        if isinstance(other, DictViewVariable) and _count(other.length(tx)) > own:
+            view, other = other, self
+        made = cast(VariableTracker, tx.make.set([]))
+        for item in iteration.unpack(tx, other):
+            if operators.is_true(tx, operators.contains(tx, item, view)):
+                calls.call_method(tx, made, "add", [item], {})
         return made
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         name = _SET_OPERATORS.get(op)
         if self.part is Part.VALUES or name is None:
             return NOT_IMPLEMENTED
+        if op == "&":
+            return self._intersect(tx, other)
         made = tx.make.set(iteration.unpack(tx, other))
         assert isinstance(made, VariableTracker)
         calls.call_method(tx, made, name, [self], {})
@@ -157,6 +175,10 @@ class DictViewVariable(BuiltinObjectVariable):
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(_VIEW_MAKERS[self.part], [self.dictionary])
+
+
+def _count(length: VariableTracker) -> int:
+    return int(length.as_constant())
 
 
 _SET_OPERATORS: Final = {
@@ -265,6 +287,9 @@ class DictIteratorVariable(IteratorVariable):
             codegen.run(iterator_state.skip, [self, ConstantVariable(handle.value - before)])
 
     def reconstruct(self, codegen: Codegen) -> None:
+        if self.dictionary.source is None:
+            # A dictionary that is built at run time is filled last, which its iterators would notice.
+            raise Unsupported(Reason.UNSUPPORTED_VALUE, "an iterator over a dictionary made by the program")
         gone = len(self._keys) + 1 if self.handle.value == DONE else self.handle.value
         view = DictViewVariable(self.dictionary, self.part)
         codegen.call(_iterator_at, [view, ConstantVariable(self._backwards), ConstantVariable(gone)])

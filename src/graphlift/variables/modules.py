@@ -16,7 +16,7 @@ from torch.nn.modules import module as module_file
 from torch.nn.modules.lazy import LazyModuleMixin
 
 from graphlift.heap import Handle
-from graphlift.protocol import Tx, Var
+from graphlift.protocol import ANY_FUNCTION, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import AttrSource, GlobalSource, Source
 from graphlift.variables import namespace
@@ -116,6 +116,8 @@ class ModuleVariable(UserDefinedObject):
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
         if self._calls_forward(tx):
+            if tx.expected is self:
+                tx.expected = ANY_FUNCTION
             return self.invoke(tx, "forward", args, kwargs)
         return super().call(tx, args, kwargs)
 

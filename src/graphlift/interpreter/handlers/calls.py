@@ -10,6 +10,7 @@ from graphlift.interpreter.handlers.containers import pop_n
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
 from graphlift.variables.cells import CellVariable
+from graphlift.variables.methods import BoundMethodVariable
 from graphlift.variables.slots import iteration
 
 
@@ -31,7 +32,17 @@ def _call(tx: Translator, count: int, names: tuple[str, ...]) -> None:
     positional = count - len(names)
     function, args = _pop_callable(tx, values[:positional])
     kwargs = dict(zip(names, values[positional:], strict=True)) if names else {}
+    _expect(tx, function)
     tx.stack.append(tx.call(function, args, kwargs))
+    tx.expected = None
+
+
+def _expect(tx: Translator, function: Var) -> None:
+    """Note that a call of a Python function is the last thing that the instruction does."""
+    callee = function.realize(tx)
+    if type(callee) is BoundMethodVariable:
+        callee = callee.function.realize(tx)
+    tx.expected = callee
 
 
 @handler
@@ -48,7 +59,7 @@ def CALL(tx: Translator, count: int) -> None:
 
 @handler
 def CALL_KW(tx: Translator, count: int) -> None:
-    names = tx.stack.pop().as_constant()
+    names = tx.stack.pop().realize(tx).as_constant()
     _call(tx, count, names)
 
 
@@ -59,7 +70,9 @@ def CALL_FUNCTION_EX(tx: Translator, has_kwargs: bool) -> None:
     args: list[Var] = list(iteration.unpack(tx, star))
     function, args = _pop_callable(tx, list(args))
     kwargs = {} if keywords is None else tx.keyword_arguments(keywords)
+    _expect(tx, function)
     tx.stack.append(tx.call(function, args, kwargs))
+    tx.expected = None
 
 
 @handler
@@ -74,8 +87,9 @@ def _make_function(tx: Translator, code: Any, parts: dict[str, Var]) -> Var:
     defaults = parts.get("defaults")
     kwdefaults = parts.get("kwdefaults")
     closure = parts.get("closure")
-    cells = iteration.unpack(tx, closure) if closure is not None else []
+    cells = [cell.realize(tx) for cell in iteration.unpack(tx, closure)] if closure is not None else []
     handles = [cell.handle for cell in cells if isinstance(cell, CellVariable)]
+    assert len(handles) == len(cells)
     return tx.make.function(
         code,
         tx.frame.module_globals,
@@ -90,7 +104,7 @@ def _make_function(tx: Translator, code: Any, parts: dict[str, Var]) -> Var:
 
 @handler
 def MAKE_FUNCTION(tx: Translator, names: tuple[str, ...]) -> None:
-    code = tx.stack.pop().as_constant()
+    code = tx.stack.pop().realize(tx).as_constant()
     values = pop_n(tx, len(names))
     tx.stack.append(_make_function(tx, code, dict(zip(names, values, strict=True))))
     if not names:

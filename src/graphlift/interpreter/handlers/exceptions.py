@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphlift.errors import ObservedException
 from graphlift.interpreter.dispatch import Handler, Translator, family, handler
-from graphlift.interpreter.frame_state import NULL
+from graphlift.interpreter.frame_state import HandledVariable
 from graphlift.variables import exceptions
 
 
@@ -30,15 +30,13 @@ def RERAISE(tx: Translator, depth: int) -> None:
 @handler
 def PUSH_EXC_INFO(tx: Translator, operand: None) -> None:
     value = tx.stack.pop()
-    former = tx.frame.handled
-    tx.stack += (NULL if former is None else former, value)
+    tx.stack += (HandledVariable(tx.frame.handled, value), value)
     tx.frame.handled = value
 
 
 @handler
 def POP_EXCEPT(tx: Translator, operand: None) -> None:
-    former = tx.stack.pop()
-    tx.frame.handled = None if former is NULL else former
+    tx.frame.handled = tx.stack.pop().former
 
 
 @handler

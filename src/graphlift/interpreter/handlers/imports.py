@@ -31,7 +31,8 @@ def _resolve(tx: Translator, name: str, level: int) -> str:
 
 @handler
 def IMPORT_NAME(tx: Translator, name: str) -> None:
-    from_list, level = tx.stack.pop().as_constant(), tx.stack.pop().as_constant()
+    from_list = tx.stack.pop().realize(tx).as_constant()
+    level = tx.stack.pop().realize(tx).as_constant()
     full = _resolve(tx, name, level)
     module = _loaded(tx, full)
     if not from_list and level == 0:

@@ -60,13 +60,13 @@ def DELETE_FAST(tx: Translator, name: str) -> None:
 def MAKE_CELL(tx: Translator, name: str) -> None:
     cell = Handle()
     cell.value = tx.symbolic_locals.get(name)
-    tx.symbolic_locals[name] = CellVariable(cell)
+    tx.symbolic_locals[name] = cells.of(cell)
 
 
 @handler
 def COPY_FREE_VARS(tx: Translator, names: tuple[str, ...]) -> None:
     for name, cell in zip(names, tx.frame.closure, strict=True):
-        tx.symbolic_locals[name] = CellVariable(cell)
+        tx.symbolic_locals[name] = cells.of(cell)
 
 
 def _cell(tx: Translator, name: str) -> Handle:

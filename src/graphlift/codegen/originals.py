@@ -1,0 +1,140 @@
+"""What segments need to know of a user's code object, worked out once for each.
+
+Owns the cache and its lifetime: it goes with the code object. It must not know what segments are.
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import cached_property
+from types import CodeType
+from typing import Any
+
+from graphlift.bytecode.decode import decode, scan
+from graphlift.bytecode.instruction import Instruction, Item, TryBegin, TryEnd
+from graphlift.bytecode.liveness import Liveness
+from graphlift.bytecode.reassemble import disassemble
+from graphlift.bytecode.verify import flow_of
+from graphlift.bytecode.versions import OPCODES, ROWS
+
+
+class Original:
+    """A user's code object taken apart.
+
+    Attributes:
+        decoded: its steps.
+        first: the first step behind the prologue.
+        made: code objects derived from it, kept as long as it lives.
+    """
+
+    def __init__(self, code: CodeType) -> None:
+        self.decoded = decode(code)
+        self.first = next((at for at in range(len(self.decoded)) if self.decoded.op(at) == "RESUME"), 0) + 1
+        self.made: dict[Any, CodeType] = {}
+        # A strong reference would keep the code alive through the cache for ever.
+        self._code = weakref.ref(code)
+
+    @property
+    def code(self) -> CodeType:
+        """The code object; whoever holds an `Original` must keep it alive."""
+        return self.decoded.code
+
+    @cached_property
+    def alive(self) -> Liveness:
+        """Which locals may still be needed before each step."""
+        return Liveness(self.decoded, self.code)
+
+    @cached_property
+    def depths(self) -> list[int | None]:
+        """The depth of the stack before each step; None for what is never reached."""
+        raws = list(scan(self.code.co_code))
+        depths = flow_of(self.code, raws, {raw.start: at for at, raw in enumerate(raws)}).depths
+        entered: list[int | None] = []
+        waiting, entry = False, None
+        for raw, depth in zip(raws, depths, strict=True):
+            # What is left out of the steps belongs to the step behind it, which is entered there.
+            entry = entry if waiting else depth
+            row = ROWS[raw.number]
+            waiting = row is not None and row.folded
+            if not waiting:
+                entered.append(entry)
+        return entered
+
+    @cached_property
+    def body(self) -> Body:
+        """The instruction list behind the prologue."""
+        return Body(disassemble(self.code), self.first)
+
+    def is_of(self, code: CodeType) -> bool:
+        """Whether this describes that very code object."""
+        return self._code() is code
+
+
+class Body:
+    """The instruction list of a code object from its first step behind the prologue on.
+
+    Attributes:
+        items: the list; shared, so nothing may be changed in it.
+        entries: where to enter for each step from `first` on, as index into `items`.
+        ranges: the protected range around each of these steps, or None.
+    """
+
+    def __init__(self, items: list[Item], first: int) -> None:
+        self.first = first
+        self.entries: list[int] = []
+        self.ranges: list[TryBegin | None] = []
+        start = _behind(items, first)
+        self.items = items[start:]
+        active: TryBegin | None = None
+        entry = -1
+        for at, item in enumerate(self.items):
+            if isinstance(item, TryBegin):
+                active = item
+            elif isinstance(item, TryEnd):
+                active = None
+            elif isinstance(item, Instruction):
+                # What is left out of the steps stands for nothing or belongs to the step behind it.
+                entry = at if entry < 0 else entry
+                if not OPCODES[item.op].folded:
+                    self.entries.append(entry)
+                    self.ranges.append(active)
+                    entry = -1
+
+    def entry(self, step: int) -> int:
+        """Where in `items` a label must stand for execution to enter at `step`."""
+        return self.entries[step - self.first]
+
+    def range(self, step: int) -> TryBegin | None:
+        """The protected range around a step."""
+        return self.ranges[step - self.first]
+
+
+def _behind(items: list[Item], steps: int) -> int:
+    """The place in the list behind its first `steps` steps."""
+    for at, item in enumerate(items):
+        if not steps:
+            return at
+        if isinstance(item, Instruction) and not OPCODES[item.op].folded:
+            steps -= 1
+    return len(items)
+
+
+_known: dict[int, Original] = {}
+_watchers: dict[int, weakref.ref[CodeType]] = {}
+
+
+def original(code: CodeType) -> Original:
+    """What there is to know of `code`. Told apart by identity: equal code may differ in file name."""
+    key = id(code)
+    found = _known.get(key)
+    if found is not None and found.is_of(code):
+        return found
+
+    def forget(reference: weakref.ref[CodeType]) -> None:
+        if _watchers.get(key) is reference:
+            _known.pop(key, None)
+            _watchers.pop(key, None)
+
+    _watchers[key] = weakref.ref(code, forget)
+    made = _known[key] = Original(code)
+    return made

@@ -1,0 +1,186 @@
+"""Cutting the graph: what a frame looks like before the instruction that no graph can hold, and how the
+program goes on from there.
+
+Everything from the entry up to the cut becomes this capture's graph and effects. Then the outermost frame's
+segment is entered (a tail jump); it calls the segment of the frame it had called, and so on down to the
+innermost, which runs the hard instruction for real and jumps on (`codegen/resume.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import Any, NamedTuple
+
+import torch
+
+from graphlift import _C
+from graphlift.bytecode.liveness import live_locals
+from graphlift.codegen.pycodegen import PyCodegen
+from graphlift.codegen.resume import Shape
+from graphlift.errors import Unsupported
+from graphlift.interpreter.base import InstructionTranslatorBase
+from graphlift.interpreter.frame_state import NULL, HandledVariable, LastiVariable
+from graphlift.meta_propagation.state import COUNTERS, SETTERS
+from graphlift.protocol import Var
+from graphlift.reasons import Reason
+from graphlift.variables.exceptions import ExceptionVariable
+
+
+class Cut(NamedTuple):
+    """One frame at a cut.
+
+    Attributes:
+        code: its code.
+        module_globals: its namespace.
+        shape: which locals and stack entries it goes on with.
+        values: their trackers, in the order of the shape's parameters.
+        keyword_names: names for the call at the cut.
+        operands: how many stack entries the call of the next inner frame takes; None for the innermost.
+    """
+
+    code: CodeType
+    module_globals: dict[str, Any]
+    shape: Shape
+    values: list[Var]
+    keyword_names: tuple[str, ...]
+    operands: int | None
+
+
+#: Gives the global name, in a namespace, of the segment that goes on at a cut.
+SegmentName = Callable[[Cut, dict[str, Any]], str]
+
+
+def frames_at(cut: Unsupported, root: InstructionTranslatorBase) -> list[Cut]:
+    """The frames that go on behind a cut, outermost first; the capture is rolled back to it.
+
+    Raises:
+        Unsupported: a frame cannot be gone on with.
+    """
+    frames: list[InstructionTranslatorBase] = cut.frames
+    innermost = frames[0].snapshot
+    if frames[-1] is not root or innermost is None:
+        raise cut
+    root.heap.rollback(innermost.heap)
+    root.graph.rollback(innermost.graph)
+    cuts = [_cut_of(frames[0], None), *(_cut_of(frame, _operands(frame)) for frame in frames[1:])]
+    return cuts[::-1]
+
+
+#: What calls take from the stack beside their counted arguments: callable and NULL (or self), and the rest.
+_BESIDE = {"CALL": 2, "CALL_KW": 3, "CALL_FUNCTION_EX": 3}
+
+
+def _operands(frame: InstructionTranslatorBase) -> int:
+    """How many stack entries the call at a frame's present instruction takes."""
+    assert frame.snapshot is not None
+    step = frame.frame.decoded.step(frame.snapshot.index)
+    return _BESIDE[step.op] + int(step.operand)
+
+
+def _cut_of(frame: InstructionTranslatorBase, operands: int | None) -> Cut:
+    snapshot = frame.snapshot
+    assert snapshot is not None
+    stack = snapshot.stack[: len(snapshot.stack) - operands] if operands else snapshot.stack
+    alive = live_locals(frame.code).before(snapshot.index)
+    names = tuple(name for name in alive if name in frame.symbolic_locals)
+    kinds, values = _entries(stack)
+    namespace = frame.frame.module_globals.real
+    if namespace is None:
+        raise Unsupported(Reason.UNSUPPORTED_OPERATION, "a function whose globals are not known")
+    shape = Shape(snapshot.index, names, kinds)
+    live = [frame.symbolic_locals[name] for name in names]
+    return Cut(frame.code, namespace, shape, [*live, *values], snapshot.keyword_names, operands)
+
+
+def _entries(stack: Sequence[Any]) -> tuple[tuple[Any, ...], list[Var]]:
+    """The kinds of stack entries, and the trackers of those that are passed on."""
+    kinds: list[Any] = []
+    values: list[Var] = []
+    for at, entry in enumerate(stack):
+        if entry is NULL:
+            kinds.append("null")
+        elif type(entry) is HandledVariable:
+            first = stack.index(entry)
+            if first < at:
+                kinds.append(("copy", first))
+            else:
+                _check_raised(entry.current)
+                kinds.append("handled")
+                values.append(entry.current)
+        elif type(entry) is LastiVariable:
+            kinds.append(("lasti", entry.index))
+        else:
+            _check_raised(entry)
+            kinds.append("value")
+            values.append(entry)
+    return tuple(kinds), values
+
+
+def _check_raised(value: Var) -> None:
+    """Break whole where an exception that the capture raised is in flight: it has no traceback that the
+    program could go on with."""
+    if isinstance(value, ExceptionVariable) and value.source is None:
+        raise Unsupported(Reason.EXCEPTION, "a cut while an exception raised in the captured code is handled")
+
+
+def emit_jump(body: PyCodegen, cuts: Sequence[Cut], name: SegmentName, effects: Callable[[], None]) -> None:
+    """Emit: make all live values real, do the effects, and leave for the outermost frame's segment.
+
+    Arguments:
+        cuts: the frames, outermost first.
+        name: gives the global names of segments.
+        effects: emits the side effects.
+    """
+    namespace = cuts[0].module_globals
+    emitter = body.emitter
+    _emit_values(body, cuts, name, namespace)
+    values = body.temporary()
+    emitter.store_fast(values)
+    effects()
+    emitter.prepare_call()
+    emitter.load_const(_C.Jump)
+    emitter.callable_ready()
+    emitter.load_global(name(cuts[0], namespace))
+    emitter.load_fast(values)
+    emitter.call(2)
+    emitter.return_value()
+
+
+def emit_state(body: PyCodegen, operations: Sequence[Any]) -> None:
+    """Emit code that leaves torch's global state as it is at the cut: a backend need not have set it.
+
+    Raises:
+        Unsupported: a region that counts its nesting (autocast) is open at the cut.
+    """
+    nesting = 0
+    setters: dict[Any, tuple[Any, ...]] = {}
+    for operation in operations:
+        if operation.target in COUNTERS:
+            nesting += 1 if operation.target is torch.autocast_increment_nesting else -1
+        elif operation.target in SETTERS:
+            setters[operation.target] = operation.args
+    if nesting:
+        raise Unsupported(Reason.UNSUPPORTED_CONTEXT_MANAGER, "a cut inside an autocast region")
+    for function, args in setters.items():
+        emitter = body.emitter
+        emitter.prepare_call()
+        emitter.load_const(function)
+        emitter.callable_ready()
+        for arg in args:
+            emitter.load_const(arg)
+        emitter.call(len(args))
+        emitter.pop()
+
+
+def _emit_values(body: PyCodegen, cuts: Sequence[Cut], name: SegmentName, namespace: dict[str, Any]) -> None:
+    """Push the tuple of values that the outermost of `cuts` goes on with."""
+    cut, inner = cuts[0], cuts[1:]
+    for value in cut.values:
+        body(value)
+    count = len(cut.values)
+    if inner:
+        body.emitter.load_global(name(inner[0], namespace))
+        _emit_values(body, inner, name, namespace)
+        count += 2
+    body.emitter.build_tuple(count)

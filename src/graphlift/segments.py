@@ -1,0 +1,105 @@
+"""Segments: the functions by which a program goes on behind a graph break, made once and shared.
+
+Owns their names in the users' namespaces and their lifetime. A segment is kept by the entries and the
+segments that may jump to it; when the last of them goes, its names go too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from graphlift import _C
+from graphlift.codegen.resume import Shape, call_code, exits_of, resume_code, segment_function, step_code
+from graphlift.interpreter.graph_break import Cut
+from graphlift.interpreter.resumed import register
+
+_numbers = itertools.count()
+
+
+class Segment:
+    """One segment and its names.
+
+    Attributes:
+        compiled: the callable that jumps go to.
+        exits: the segments that it may jump to.
+    """
+
+    def __init__(self, compiled: _C.CompiledFunction, exits: list[Segment]) -> None:
+        self.compiled = compiled
+        self.exits = exits
+        self._names: list[tuple[dict[str, Any], str]] = []
+
+    def name_in(self, namespace: dict[str, Any]) -> str:
+        """The global name of the segment in a namespace."""
+        for known, name in self._names:
+            if known is namespace:
+                return name
+        name = f"__resume_{next(_numbers)}_{self.compiled.__name__}"
+        namespace[name] = self.compiled
+        self._names.append((namespace, name))
+        return name
+
+    def __del__(self) -> None:
+        for namespace, name in self._names:
+            namespace.pop(name, None)
+
+
+class Segments:
+    """The segments of one compiled object.
+
+    Arguments:
+        settings: capture settings of resume functions.
+        capture: captures a resume function; see `_C.CompiledFunction`.
+        context: for frames that run inside.
+    """
+
+    def __init__(
+        self,
+        settings: Any,
+        capture: Callable[[_C.CompiledFunction, tuple[Any, ...]], Any],
+        context: object,
+    ) -> None:
+        self._settings = settings
+        self._capture = capture
+        self._context = context
+        self._known: weakref.WeakValueDictionary[tuple[Any, ...], Segment] = weakref.WeakValueDictionary()
+
+    def at(self, cut: Cut) -> Segment:
+        """The segment that runs a cut's instruction (or calls the inner frame's segment) and goes on."""
+        key = (weakref.ref(cut.code), cut.shape, cut.keyword_names, cut.operands, id(cut.module_globals))
+        segment = self._known.get(key)
+        if segment is None:
+            segment = self._known[key] = self._make_step(cut)
+        return segment
+
+    def _make_step(self, cut: Cut) -> Segment:
+        exits = exits_of(cut.code, cut.shape, cut.operands)
+        segments = [self._resume(cut.code, leave.shape, cut.module_globals) for leave in exits]
+        targets = [segment.name_in(cut.module_globals) for segment in segments]
+        if cut.operands is None:
+            code = step_code(cut.code, cut.shape, exits, targets, cut.keyword_names)
+        else:
+            code = call_code(cut.code, cut.shape, cut.operands, exits, targets)
+        _C.mark_skip(code)
+        return Segment(self._compiled(code, cut.module_globals, _leave_alone), segments)
+
+    def _resume(self, code: CodeType, shape: Shape, namespace: dict[str, Any]) -> Segment:
+        key = (weakref.ref(code), shape, None, -1, id(namespace))
+        segment = self._known.get(key)
+        if segment is None:
+            made = resume_code(code, shape)
+            register(made, code, shape)
+            segment = self._known[key] = Segment(self._compiled(made, namespace, self._capture), [])
+        return segment
+
+    def _compiled(self, code: CodeType, namespace: dict[str, Any], capture: Any) -> _C.CompiledFunction:
+        function = segment_function(code, namespace)
+        return _C.CompiledFunction(function, self._settings, capture, self._context)
+
+
+def _leave_alone(compiled: _C.CompiledFunction, params: tuple[Any, ...]) -> None:
+    """A step is CPython's to run, hook on."""

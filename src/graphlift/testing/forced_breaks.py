@@ -1,0 +1,61 @@
+"""Forced breaks: a function runs with the graph cut before one of its instructions, each in turn.
+
+Results, effects, exceptions and tracebacks must not change. Works on the outermost frame and on the
+functions it calls that are inlined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+from graphlift.bytecode.decode import decode
+from graphlift.interpreter.capture import force_breaks
+
+#: Steps that no segment can begin at: what sets a frame up, and what suspends it.
+_NOWHERE = frozenset(
+    {
+        *("RESUME", "COPY_FREE_VARS", "MAKE_CELL", "RETURN_GENERATOR", "YIELD_VALUE", "SEND", "KW_NAMES"),
+        "SET_FUNCTION_ATTRIBUTE",  # a function is made in several steps, the first of which gives no whole one
+    }
+)
+
+
+def breakable_steps(code: CodeType) -> Iterator[int]:
+    """The steps of a code before which a graph can be cut."""
+    decoded = decode(code)
+    started = False
+    for index in range(len(decoded)):
+        op = decoded.op(index)
+        started = started or op == "RESUME"
+        if started and op not in _NOWHERE:
+            yield index
+
+
+@contextmanager
+def forced_break(code: CodeType, index: int) -> Iterator[None]:
+    """Captures inside the block cut the graph before this step of this code."""
+    former = force_breaks(lambda at, step: at is code and step == index)
+    try:
+        yield
+    finally:
+        force_breaks(former)
+
+
+def with_forced_breaks(
+    function: Callable[..., Any], run: Callable[[], None], codes: Sequence[CodeType] = ()
+) -> Iterator[tuple[CodeType, int]]:
+    """Call `run` once for each place at which the graph of `function` can be cut; gives the places.
+
+    Arguments:
+        run: compiles and calls the function anew, and compares.
+        codes: further code objects to cut in, of functions that are inlined.
+    """
+    own: Any = function
+    for code in (own.__code__, *codes):
+        for index in breakable_steps(code):
+            with forced_break(code, index):
+                run()
+            yield code, index

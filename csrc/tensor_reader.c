@@ -2,7 +2,7 @@
  * is missing or fails its self-test turns the whole reader to plain attributes, asked of a Python function that was
  * handed in. Knows nothing of guards. */
 
-#include "tensor_reader.h"
+#include "tensor_parts.h"
 
 #include "graphlift.h"
 
@@ -12,18 +12,11 @@
 int gl_tensor_fallback = 1; /* until the samples were read */
 GlTensorApi gl_tensor_api;
 
-static PyObject *tensor_type;  /* torch's tensor class in C */
+PyObject *gl_tensor_type;
+
 static PyObject *reader;       /* reader(tensor) -> what read_metadata gives */
 static PyObject *place_reader; /* place_reader(tensor) -> (storage, data, bytes, offset) */
 static PyObject *plain_types;  /* classes whose attributes run no Python code */
-
-enum {
-    LEARNED_BYTES = 192, /* how far into a TensorImpl its key set is looked for; other fields lie before it */
-    STORAGE_WORDS = 7,   /* how far into a StorageImpl its data pointer is looked for */
-};
-
-/* Where things stand in the tuple that read_metadata and the reader give. */
-enum { DTYPE, DEVICE, LAYOUT, KEYS, REQUIRES_GRAD, IS_LEAF, SIZES, STRIDES, OFFSET, FIELDS };
 
 void *gl_torch_symbol(const char *name)
 {
@@ -47,13 +40,13 @@ void *gl_torch_symbol(const char *name)
 
 int gl_is_tensor(PyObject *object)
 {
-    return tensor_type != NULL && PyObject_TypeCheck(object, (PyTypeObject *)tensor_type);
+    return gl_tensor_type != NULL && PyObject_TypeCheck(object, (PyTypeObject *)gl_tensor_type);
 }
 
 int gl_is_tensor_type(PyObject *type)
 {
-    return tensor_type != NULL && PyType_Check(type) &&
-           PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)tensor_type);
+    return gl_tensor_type != NULL && PyType_Check(type) &&
+           PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)gl_tensor_type);
 }
 
 int gl_is_plain_tensor_type(PyObject *type)
@@ -66,119 +59,9 @@ int gl_is_plain_tensor_type(PyObject *type)
     return 0;
 }
 
-/* --- codes: small numbers for dtypes, device types and layouts, and the objects they stand for --- */
-
-typedef struct {
-    PyObject *objects[128];
-} Codes;
-
-static Codes dtypes, layouts, device_types; /* the last: names */
-
-static int32_t find_code(Codes *codes, PyObject *object)
-{
-    for (int32_t i = 0; i < 128; i++) {
-        if (codes->objects[i] == object) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-/* The code of an object; a new one, from the end, for one that was not seen yet. */
-static int32_t code_of(Codes *codes, PyObject *object)
-{
-    int32_t code = find_code(codes, object);
-    for (int32_t i = 127; code < 0 && i >= 0; i--) {
-        if (codes->objects[i] == NULL) {
-            codes->objects[i] = Py_NewRef(object);
-            return i;
-        }
-    }
-    return code;
-}
-
-static int32_t device_type_code(PyObject *device)
-{
-    PyObject *name = PyObject_GetAttrString(device, "type");
-    if (name == NULL || !PyUnicode_CheckExact(name)) {
-        Py_XDECREF(name);
-        return -1;
-    }
-    PyUnicode_InternInPlace(&name);
-    int32_t code = code_of(&device_types, name);
-    Py_DECREF(name);
-    return code;
-}
-
-static int device_index(PyObject *device, int32_t *out)
-{
-    PyObject *index = PyObject_GetAttrString(device, "index");
-    if (index == NULL) {
-        return -1;
-    }
-    *out = index == Py_None ? -1 : (int32_t)PyLong_AsLong(index);
-    Py_DECREF(index);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-int gl_tensor_codes(PyObject *dtype, PyObject *device, int32_t *dtype_code, int32_t *type, int32_t *index)
-{
-    *dtype_code = code_of(&dtypes, dtype);
-    *type = device_type_code(device);
-    if (PyErr_Occurred() || device_index(device, index) < 0) {
-        return -1;
-    }
-    if (*dtype_code < 0 || *type < 0) {
-        PyErr_SetString(PyExc_ValueError, "too many dtypes or kinds of devices");
-        return -1;
-    }
-    return 0;
-}
-
-/* Binds a code that torch gave to the object it means; 0 when it already means another. */
-static int bind_code(Codes *codes, int32_t code, PyObject *object)
-{
-    if (code < 0 || code >= 128) {
-        return 0;
-    }
-    if (codes->objects[code] == NULL && find_code(codes, object) < 0) {
-        codes->objects[code] = Py_NewRef(object);
-    }
-    return codes->objects[code] == object;
-}
-
-/* --- device objects, one for each (type, index) --- */
-
-enum { DEVICES = 64 };
-static struct {
-    int32_t type, index;
-    PyObject *object;
-} devices[DEVICES];
-static int ndevices;
-
-static PyObject *known_device(int32_t type, int32_t index)
-{
-    for (int i = 0; i < ndevices; i++) {
-        if (devices[i].type == type && devices[i].index == index) {
-            return devices[i].object;
-        }
-    }
-    return NULL;
-}
-
-static void remember_device(int32_t type, int32_t index, PyObject *object)
-{
-    if (ndevices < DEVICES && known_device(type, index) == NULL) {
-        devices[ndevices].type = type;
-        devices[ndevices].index = index;
-        devices[ndevices++].object = Py_NewRef(object);
-    }
-}
-
 /* --- through Python --- */
 
-/* What the Python reader says of a tensor, checked for its form; NULL with an error set. */
-static PyObject *ask(PyObject *tensor)
+PyObject *gl_tensor_ask(PyObject *tensor)
 {
     PyObject *fields = reader ? PyObject_CallOneArg(reader, tensor) : NULL;
     if (fields == NULL) {
@@ -209,11 +92,10 @@ static Py_ssize_t copy_numbers(PyObject *numbers, int64_t *out)
     return count <= GL_MAX_DIMS ? count : -1;
 }
 
-static int take_fields(PyObject *fields, GlTensor *out, GlTensorCopies *copies)
+int gl_tensor_take_fields(PyObject *fields, GlTensor *out, GlTensorCopies *copies)
 {
-    PyObject *device = PyTuple_GET_ITEM(fields, DEVICE);
-    out->dtype = code_of(&dtypes, PyTuple_GET_ITEM(fields, DTYPE));
-    out->device_type = device_type_code(device);
+    PyObject *dtype = PyTuple_GET_ITEM(fields, DTYPE), *device = PyTuple_GET_ITEM(fields, DEVICE);
+    int known = gl_tensor_codes(dtype, device, &out->dtype, &out->device_type, &out->device_index) == 0;
     out->keys = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(fields, KEYS));
     out->requires_grad = PyTuple_GET_ITEM(fields, REQUIRES_GRAD) == Py_True;
     out->offset = PyLong_AsLongLong(PyTuple_GET_ITEM(fields, OFFSET));
@@ -221,13 +103,13 @@ static int take_fields(PyObject *fields, GlTensor *out, GlTensorCopies *copies)
     Py_ssize_t strides = copy_numbers(PyTuple_GET_ITEM(fields, STRIDES), copies->strides);
     out->sizes = copies->sizes;
     out->strides = strides == out->ndim ? copies->strides : NULL;
-    return device_index(device, &out->device_index) == 0 && !PyErr_Occurred() && out->ndim >= 0 && strides >= 0;
+    return known && !PyErr_Occurred() && out->ndim >= 0 && strides >= 0;
 }
 
 static int read_through_python(PyObject *tensor, GlTensor *out, GlTensorCopies *copies)
 {
-    PyObject *fields = ask(tensor);
-    int good = fields != NULL && take_fields(fields, out, copies);
+    PyObject *fields = gl_tensor_ask(tensor);
+    int good = fields != NULL && gl_tensor_take_fields(fields, out, copies);
     Py_XDECREF(fields);
     PyErr_Clear();
     return good;
@@ -235,11 +117,12 @@ static int read_through_python(PyObject *tensor, GlTensor *out, GlTensorCopies *
 
 /* --- through the shims --- */
 
-static int read_directly(PyObject *tensor, GlTensor *out)
+int gl_tensor_read_directly(PyObject *tensor, GlTensor *out)
 {
     void *handle = gl_tensor_handle(tensor);
     const char *impl = gl_tensor_impl(tensor);
     const GlTensorApi *api = &gl_tensor_api;
+    enum { STRIDED = 0 }; /* of c10::Layout */
     int32_t layout;
     int64_t *sizes, *strides = NULL;
     out->keys = *(const uint64_t *)(impl + api->keys);
@@ -250,7 +133,7 @@ static int read_directly(PyObject *tensor, GlTensor *out)
         return 0;
     }
     out->offset = -1;
-    if (layout >= 0 && layout < 128 && layouts.objects[layout] == layouts.objects[0]) {
+    if (layout == STRIDED) {
         if (api->strides(handle, &strides) || api->offset(handle, &out->offset)) {
             return 0;
         }
@@ -262,12 +145,12 @@ static int read_directly(PyObject *tensor, GlTensor *out)
 
 int gl_tensor_read(PyObject *tensor, GlTensor *out, GlTensorCopies *copies)
 {
-    return gl_tensor_fallback ? read_through_python(tensor, out, copies) : read_directly(tensor, out);
+    return gl_tensor_fallback ? read_through_python(tensor, out, copies) : gl_tensor_read_directly(tensor, out);
 }
 
 /* --- where the data lies --- */
 
-static int place_through_python(PyObject *tensor, GlPlace *out)
+int gl_tensor_place_through_python(PyObject *tensor, GlPlace *out)
 {
     PyObject *place = place_reader ? PyObject_CallOneArg(place_reader, tensor) : NULL;
     unsigned long long storage, data;
@@ -286,7 +169,7 @@ int gl_tensor_place(PyObject *tensor, GlPlace *out)
 {
     const GlTensorApi *api = &gl_tensor_api;
     if (gl_tensor_fallback || api->storage < 0 || api->data < 0) {
-        return place_through_python(tensor, out);
+        return gl_tensor_place_through_python(tensor, out);
     }
     void *handle = gl_tensor_handle(tensor);
     const char *storage = *(const char **)(gl_tensor_impl(tensor) + api->storage);
@@ -296,270 +179,6 @@ int gl_tensor_place(PyObject *tensor, GlPlace *out)
     out->storage = (uintptr_t)storage;
     out->data = *(const uintptr_t *)(storage + api->data);
     return !api->storage_bytes(handle, &out->bytes) && !api->offset(handle, &out->offset);
-}
-
-/* --- learning the layout --- */
-
-static int find_symbols(GlTensorApi *api)
-{
-    const struct {
-        void **address;
-        const char *name;
-    } wanted[] = {
-        {(void **)&api->dtype, "aoti_torch_get_dtype"},
-        {(void **)&api->device_type, "aoti_torch_get_device_type"},
-        {(void **)&api->device_index, "aoti_torch_get_device_index"},
-        {(void **)&api->layout, "aoti_torch_get_layout"},
-        {(void **)&api->dim, "aoti_torch_get_dim"},
-        {(void **)&api->sizes, "aoti_torch_get_sizes"},
-        {(void **)&api->strides, "aoti_torch_get_strides"},
-        {(void **)&api->offset, "aoti_torch_get_storage_offset"},
-        {(void **)&api->storage_bytes, "aoti_torch_get_storage_size"},
-        {(void **)&api->requires_grad, "_ZNK3c1010TensorImpl13requires_gradEv"},
-    };
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        *wanted[i].address = gl_torch_symbol(wanted[i].name);
-        if (*wanted[i].address == NULL) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* Which of the first words of `memory` equal `wanted`, as a bit set. */
-static uint32_t words_equal(const void *memory, size_t words, uint64_t wanted)
-{
-    const uint64_t *word = memory;
-    uint32_t found = 0;
-    for (size_t i = 0; i < words; i++) {
-        found |= (uint32_t)(word[i] == wanted) << i;
-    }
-    return found;
-}
-
-/* The place in the Python object where at::Tensor lies: the word equal to `_cdata`. */
-static Py_ssize_t learn_slot(PyObject *tensor)
-{
-    PyObject *address = PyObject_GetAttrString(tensor, "_cdata");
-    uint64_t wanted = address ? PyLong_AsUnsignedLongLong(address) : 0;
-    Py_XDECREF(address);
-    if (PyErr_Occurred()) {
-        PyErr_Clear();
-        return -1;
-    }
-    size_t words = (size_t)((PyTypeObject *)tensor_type)->tp_basicsize / sizeof(uint64_t);
-    uint32_t found = words_equal(tensor, words < 32 ? words : 32, wanted);
-    return found && !(found & (found - 1)) ? (Py_ssize_t)__builtin_ctz(found) * 8 : -1;
-}
-
-/* The dispatch key set of a sample as Python shows it; 0 where it cannot be had. */
-static uint64_t keys_of(PyObject *tensor)
-{
-    PyObject *fields = ask(tensor);
-    uint64_t keys = fields ? PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(fields, KEYS)) : 0;
-    Py_XDECREF(fields);
-    if (PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
-    }
-    return keys;
-}
-
-/* The first place in TensorImpl that holds the key set of every sample; -1: there is none. Nothing behind it is read,
- * for the object may end there. */
-static Py_ssize_t learn_keys(PyObject *samples)
-{
-    Py_ssize_t count = PySequence_Fast_GET_SIZE(samples), place = -1;
-    uint64_t *keys = PyMem_New(uint64_t, count);
-    for (Py_ssize_t i = 0; keys != NULL && i < count; i++) {
-        keys[i] = keys_of(PySequence_Fast_GET_ITEM(samples, i));
-    }
-    for (Py_ssize_t at = 0; keys != NULL && place < 0 && at < LEARNED_BYTES; at += 8) {
-        Py_ssize_t i = 0;
-        while (i < count && keys[i] != 0 &&
-               *(const uint64_t *)(gl_tensor_impl(PySequence_Fast_GET_ITEM(samples, i)) + at) == keys[i]) {
-            i++;
-        }
-        place = i == count ? at : -1;
-    }
-    PyMem_Free(keys);
-    return place;
-}
-
-/* Where the storage pointer lies in TensorImpl (before the key set) and the data pointer in StorageImpl. */
-static void learn_places(PyObject *samples, GlTensorApi *api)
-{
-    uint32_t storage = UINT32_MAX, data = UINT32_MAX;
-    GlPlace place;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(samples); i++) {
-        PyObject *tensor = PySequence_Fast_GET_ITEM(samples, i);
-        if (place_through_python(tensor, &place) && place.storage != 0 && place.data != 0) {
-            storage &= words_equal(gl_tensor_impl(tensor), (size_t)api->keys / 8, place.storage);
-            data &= words_equal((const void *)place.storage, STORAGE_WORDS, place.data);
-        }
-    }
-    int known = storage && !(storage & (storage - 1)) && data && data != UINT32_MAX;
-    api->storage = known ? (Py_ssize_t)__builtin_ctz(storage) * 8 : -1;
-    api->data = known ? (Py_ssize_t)__builtin_ctz(data) * 8 : -1;
-}
-
-static const char *learn_offsets(PyObject *samples, GlTensorApi *api)
-{
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(samples); i++) {
-        if (api->slot < 0 || learn_slot(PySequence_Fast_GET_ITEM(samples, i)) != api->slot) {
-            return "the tensor's place in its Python object is unknown";
-        }
-    }
-    gl_tensor_api.slot = api->slot; /* which the next steps read through */
-    api->keys = learn_keys(samples);
-    if (api->keys < 0) {
-        return "the place of the dispatch key set is unknown";
-    }
-    learn_places(samples, api);
-    return NULL;
-}
-
-/* Binds the codes that the shims give for a sample to the objects that Python shows. */
-static int learn_codes(PyObject *tensor, PyObject *fields)
-{
-    void *handle = gl_tensor_handle(tensor);
-    const GlTensorApi *api = &gl_tensor_api;
-    PyObject *device = PyTuple_GET_ITEM(fields, DEVICE);
-    int32_t dtype, layout, type, index;
-    if (api->dtype(handle, &dtype) || api->layout(handle, &layout) || api->device_type(handle, &type) ||
-        api->device_index(handle, &index)) {
-        return 0;
-    }
-    PyObject *name = PyObject_GetAttrString(device, "type");
-    int good = name != NULL;
-    if (good) {
-        PyUnicode_InternInPlace(&name);
-        good = bind_code(&dtypes, dtype, PyTuple_GET_ITEM(fields, DTYPE)) &&
-               bind_code(&layouts, layout, PyTuple_GET_ITEM(fields, LAYOUT)) &&
-               bind_code(&device_types, type, name);
-        remember_device(type, index, device);
-        Py_DECREF(name);
-    }
-    return good;
-}
-
-static int same_numbers(const int64_t *a, const int64_t *b, int64_t count)
-{
-    return a == NULL || b == NULL ? a == b || count == 0 : memcmp(a, b, (size_t)count * sizeof *a) == 0;
-}
-
-/* Whether both readers say the same of a sample. */
-static int readers_agree(PyObject *tensor)
-{
-    PyObject *fields = ask(tensor);
-    GlTensorCopies copies;
-    GlTensor plain, direct;
-    int good = fields != NULL && learn_codes(tensor, fields) && take_fields(fields, &plain, &copies) &&
-               read_directly(tensor, &direct) && plain.dtype == direct.dtype &&
-               plain.device_type == direct.device_type && plain.device_index == direct.device_index &&
-               plain.keys == direct.keys && plain.requires_grad == direct.requires_grad &&
-               plain.ndim == direct.ndim && plain.offset == direct.offset &&
-               same_numbers(plain.sizes, direct.sizes, plain.ndim) &&
-               same_numbers(plain.strides, direct.strides, plain.ndim);
-    Py_XDECREF(fields);
-    PyErr_Clear();
-    return good;
-}
-
-/* --- learning the fields behind the shims --- */
-
-enum { UNKNOWN = -1 };
-
-typedef struct {
-    uint8_t dtype[LEARNED_BYTES], device[LEARNED_BYTES], geometry[LEARNED_BYTES], autograd[LEARNED_BYTES];
-    uint8_t null[LEARNED_BYTES]; /* in how many samples there was no pointer */
-} Candidates;
-
-static int geometry_fits(const char *at, const GlTensor *read)
-{
-    const int64_t *sizes, *strides;
-    /* The number comes first: what lies behind is looked at only where it is right. */
-    return *(const int64_t *)at == read->ndim && gl_raw_geometry(at, &sizes, &strides) == read->ndim &&
-           (read->ndim <= 5 || (((uintptr_t)sizes & 7) == 0 && sizes != NULL)) &&
-           memcmp(sizes, read->sizes, (size_t)read->ndim * sizeof *sizes) == 0 &&
-           memcmp(strides, read->strides, (size_t)read->ndim * sizeof *strides) == 0;
-}
-
-/* Strikes out the places that do not hold what the shims say of a sample. The fields lie before the key set; what is
- * behind it may belong to somebody else already. */
-static void narrow(Candidates *left, const char *impl, const GlTensor *read)
-{
-    for (int at = 0; at < gl_tensor_api.keys; at++) {
-        left->dtype[at] &= at % 2 == 0 && *(const uint16_t *)(impl + at) == (uint16_t)read->dtype;
-        left->device[at] &= ((const int8_t *)impl)[at] == read->device_type &&
-                            ((const int8_t *)impl)[at + 1] == read->device_index;
-        if (at % 8 == 0) {
-            left->geometry[at] = left->geometry[at] && geometry_fits(impl + at, read);
-            int null = *(void *const *)(impl + at) == NULL;
-            left->autograd[at] &= !(null && read->requires_grad);
-            left->null[at] += null;
-        }
-    }
-}
-
-/* The one place that is left, if it is one and a multiple of `step`. */
-static Py_ssize_t only(const uint8_t *left, int step)
-{
-    Py_ssize_t found = UNKNOWN;
-    for (int at = 0; at < gl_tensor_api.keys; at += step) {
-        if (left[at]) {
-            if (found != UNKNOWN) {
-                return UNKNOWN;
-            }
-            found = at;
-        }
-    }
-    return found;
-}
-
-static void learn_fields(PyObject *samples)
-{
-    Candidates left;
-    memset(&left, 1, sizeof left);
-    memset(left.null, 0, sizeof left.null);
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(samples); i++) {
-        PyObject *tensor = PySequence_Fast_GET_ITEM(samples, i);
-        GlTensor read;
-        if (read_directly(tensor, &read) && read.strides != NULL) {
-            narrow(&left, gl_tensor_impl(tensor), &read);
-        }
-    }
-    for (int at = 0; at < LEARNED_BYTES; at++) {
-        left.autograd[at] &= left.null[at] >= 4; /* most samples have no autograd metadata */
-    }
-    GlTensorApi *api = &gl_tensor_api;
-    api->dtype_at = only(left.dtype, 2);
-    api->device_at = only(left.device, 1);
-    api->geometry_at = only(left.geometry, 8);
-    api->autograd_at = only(left.autograd, 8);
-    api->raw = api->dtype_at >= 0 && api->device_at >= 0 && api->geometry_at >= 0 && api->autograd_at >= 0;
-}
-
-/* Why the shims cannot be used, or NULL. */
-static const char *learn(PyObject *samples)
-{
-    GlTensorApi api = {.slot = -1};
-    if (!find_symbols(&api)) {
-        return "this torch lacks a symbol";
-    }
-    api.slot = learn_slot(PySequence_Fast_GET_ITEM(samples, 0));
-    const char *problem = learn_offsets(samples, &api);
-    if (problem != NULL) {
-        return problem;
-    }
-    gl_tensor_api = api;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(samples); i++) {
-        if (!readers_agree(PySequence_Fast_GET_ITEM(samples, i))) {
-            return "the two readers disagree on a sample";
-        }
-    }
-    learn_fields(samples);
-    return NULL;
 }
 
 static PyObject *types_of(PyObject *samples)
@@ -579,7 +198,7 @@ static PyObject *types_of(PyObject *samples)
 
 static PyObject *init_tensor_reader(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"tensor_type", "samples", "reader", "place_reader", "force_fallback", NULL};
+    static char *names[] = {"gl_tensor_type", "samples", "reader", "place_reader", "force_fallback", NULL};
     PyObject *type, *sequence, *read, *place;
     int forced = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOO|p:init_tensor_reader", names, &PyType_Type, &type,
@@ -593,12 +212,12 @@ static PyObject *init_tensor_reader(PyObject *Py_UNUSED(module), PyObject *args,
         Py_XDECREF(samples);
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "no sample tensors");
     }
-    Py_XSETREF(tensor_type, Py_NewRef(type));
+    Py_XSETREF(gl_tensor_type, Py_NewRef(type));
     Py_XSETREF(reader, Py_NewRef(read));
     Py_XSETREF(place_reader, Py_NewRef(place));
     Py_XSETREF(plain_types, types);
     gl_tensor_fallback = 1;
-    const char *problem = forced ? "forced" : learn(samples);
+    const char *problem = forced ? "forced" : gl_tensor_learn(samples);
     Py_DECREF(samples);
     gl_tensor_fallback = problem != NULL;
     if (problem == NULL && !gl_tensor_api.raw) {
@@ -657,7 +276,7 @@ static PyObject *read_is_leaf(PyObject *tensor, int requires_grad)
         return Py_NewRef(Py_True);
     }
     if (get == NULL) {
-        PyObject *descriptor = PyObject_GetAttrString(tensor_type, "is_leaf");
+        PyObject *descriptor = PyObject_GetAttrString(gl_tensor_type, "is_leaf");
         modes = (size_t(*)(void))gl_torch_symbol("_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv");
         if (descriptor != NULL && Py_IS_TYPE(descriptor, &PyGetSetDescr_Type) && modes != NULL) {
             get = ((PyGetSetDescrObject *)descriptor)->d_getset->get;
@@ -679,12 +298,12 @@ static PyObject *metadata_directly(PyObject *tensor)
 {
     GlTensor read;
     int32_t layout;
-    if (!read_directly(tensor, &read) || gl_tensor_api.layout(gl_tensor_handle(tensor), &layout)) {
+    if (!gl_tensor_read_directly(tensor, &read) || gl_tensor_api.layout(gl_tensor_handle(tensor), &layout)) {
         return NULL;
     }
-    PyObject *device = known_device(read.device_type, read.device_index);
-    PyObject *dtype = read.dtype >= 0 && read.dtype < 128 ? dtypes.objects[read.dtype] : NULL;
-    PyObject *form = layout >= 0 && layout < 128 ? layouts.objects[layout] : NULL;
+    PyObject *device = gl_device_of_codes(read.device_type, read.device_index);
+    PyObject *dtype = gl_dtype_of_code(read.dtype);
+    PyObject *form = gl_layout_of_code(layout);
     if (device == NULL || dtype == NULL || form == NULL) {
         return NULL;
     }
@@ -706,8 +325,8 @@ static PyObject *read_metadata(PyObject *Py_UNUSED(module), PyObject *tensor)
     if (fields != NULL || PyErr_Occurred()) {
         return fields;
     }
-    fields = ask(tensor);
-    if (fields != NULL && !gl_tensor_fallback && !learn_codes(tensor, fields)) {
+    fields = gl_tensor_ask(tensor);
+    if (fields != NULL && !gl_tensor_fallback && !gl_tensor_learn_codes(tensor, fields)) {
         PyErr_Clear(); /* a code that means two things: such tensors are asked for in Python each time */
     }
     return fields;
@@ -728,13 +347,13 @@ static PyObject *tensor_place(PyObject *Py_UNUSED(module), PyObject *tensor)
 
 static PyObject *dtype_code(PyObject *Py_UNUSED(module), PyObject *dtype)
 {
-    return PyLong_FromLong(code_of(&dtypes, dtype));
+    return PyLong_FromLong(gl_code_of_dtype(dtype));
 }
 
 static PyMethodDef functions[] = {
     {"dtype_code", dtype_code, METH_O, "dtype_code(dtype) -> int\n\nThe number by which guards know a dtype."},
     {"init_tensor_reader", (PyCFunction)(void (*)(void))init_tensor_reader, METH_VARARGS | METH_KEYWORDS,
-     "init_tensor_reader(tensor_type, samples, reader, place_reader, force_fallback=False) -> str\n\n"
+     "init_tensor_reader(gl_tensor_type, samples, reader, place_reader, force_fallback=False) -> str\n\n"
      "Learn the tensor layout from sample tensors; \"fast\", or why tensors are read through `reader`."},
     {"read_tensor", read_tensor, METH_O,
      "read_tensor(tensor) -> tuple\n\n"

@@ -87,6 +87,8 @@ class InstructionTranslatorBase(Translator):
         self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.result: Any = None
+        #: The caller's place, which stays the same while this frame runs.
+        self._caller: Where | None = None
         self.bare_function = None
         self.expected = None
         self.direct = False
@@ -177,8 +179,11 @@ class InstructionTranslatorBase(Translator):
 
     def where(self) -> Where:
         """See `protocol.Tx.where`."""
-        parent = None if self.parent is None else self.parent.where()
-        return (self.code, self.offset(), parent)
+        frame = self.frame
+        caller = self._caller
+        if caller is None and self.parent is not None:
+            caller = self._caller = self.parent.where()
+        return (frame.code, frame.decoded.offsets[frame.ip - 1], caller)
 
     # --- what handlers ask -----------------------------------------------------------------
 

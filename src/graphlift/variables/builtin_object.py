@@ -113,14 +113,20 @@ class BuiltinObjectVariable(VariableTracker):
     def invoke(
         self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        if name in self.methods:
+        if name in self.methods and self.python_type(tx) is self.models:
             return self.call_method(tx, name, args, kwargs)
         return super().invoke(tx, name, args, kwargs)
 
-    def check_no_cycle(self, tx: Tx) -> None:
-        """Break where a walk through what this object holds might not end."""
-        if not cannot_cycle(self):
-            self.refuse(tx, "repr() of an object that may hold itself,")
+    def write(self, tx: Tx, text: Callable[[], str], again: str) -> VariableTracker:
+        """The ``repr`` that `text` makes; `again` where the object is met inside itself (`Py_ReprEnter`)."""
+        active: set[VariableTracker] = tx.reads.setdefault(_WRITING, set())
+        if self in active:
+            return constant(tx, again)
+        active.add(self)
+        try:
+            return constant(tx, text())
+        finally:
+            active.discard(self)
 
     def _misfit(self, tx: Tx, name: str, count: int, kwargs: Mapping[str, object]) -> VariableTracker:
         """Arguments that the method does not take: CPython's own error, from an empty object."""
@@ -138,6 +144,10 @@ class BuiltinObjectVariable(VariableTracker):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.models.__name__})"
+
+
+#: Where `tx.reads` keeps the objects whose ``repr`` is being made.
+_WRITING: Final = (0, "repr")
 
 
 class KnownItemsVariable(BuiltinObjectVariable):

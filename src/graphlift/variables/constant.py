@@ -167,7 +167,7 @@ class ConstantVariable(VariableTracker):
             return super().getitem(tx, key)
         index = known(tx, key)
         if index is UNKNOWN:
-            self.refuse(tx, "indexing by a value that is not known")
+            index = type(key.python_type(tx).__name__, (), {})()  # for the text of the error
         return fold(tx, self.value.__getitem__, index)
 
     def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
@@ -207,9 +207,14 @@ class ConstantVariable(VariableTracker):
             )
         if op == "%" and self.is_text():
             value = other.snapshot(tx)
-            if value is UNKNOWN:
-                self.refuse(tx, "formatting of values that are not known")
-            return fold_binary(tx, op, self.value, value)
+            if value is not UNKNOWN:
+                return fold_binary(tx, op, self.value, value)
+            return self.call_method(tx, "__mod__", [other], {})
+        return NOT_IMPLEMENTED
+
+    def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if isinstance(other, ConstantVariable) and {type(self.value), type(other.value)} <= FOLDABLE:
+            return fold_binary(tx, op, other.value, self.value)
         return NOT_IMPLEMENTED
 
     def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:

@@ -103,6 +103,10 @@ class DequeVariable(SequenceVariable):
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         return self.compare_items(tx, op, other) if isinstance(other, DequeVariable) else NOT_IMPLEMENTED
 
+    def _written(self, texts: list[str]) -> str:
+        limit = "" if self.handle.value is None else f", maxlen={self.handle.value}"
+        return f"deque([{', '.join(texts)}]{limit})"
+
     def _not_found(self, tx: Tx, item: VariableTracker) -> NoReturn:
         self.refuse(tx, "index() of what is not there")
 

@@ -178,12 +178,18 @@ class DictVariable(BuiltinObjectVariable):
 
     @method("__repr__")
     def _repr(self, tx: Tx) -> VariableTracker:
-        if self.models is not dict:
-            self.refuse(tx, "repr()")
-        self.check_no_cycle(tx)
+        return self.write(tx, lambda: self._written(tx), "{...}")
+
+    def _written(self, tx: Tx) -> str:
+        pairs = zip(*self._texts(tx), strict=True)
+        return f"{{{', '.join(f'{key}: {value}' for key, value in pairs)}}}"
+
+    def _texts(self, tx: Tx) -> tuple[list[str], list[str]]:
+        """``repr`` of all keys, and of all values."""
         entries = self.table(tx).values()
-        keys, values = (text.reprs(tx, [entry[part] for entry in entries]) for part in (0, 1))
-        return constant(tx, f"{{{', '.join(f'{k}: {v}' for k, v in zip(keys, values, strict=True))}}}")
+        return text.reprs(tx, [entry[0] for entry in entries]), text.reprs(
+            tx, [entry[1] for entry in entries]
+        )
 
     # --- changing ------------------------------------------------------------------------------
 
@@ -312,6 +318,10 @@ def iterates_plainly(tx: Tx, var: VariableTracker) -> bool:
     return attributes.user_special(tx, var, "__iter__") is None
 
 
+#: Whether this Python shows an OrderedDict as a list of pairs.
+_AS_PAIRS: Final = "[" in repr(OrderedDict(a=1))
+
+
 class OrderedDictVariable(DictVariable):
     """A `collections.OrderedDict`, or the one beneath an object of a derived class."""
 
@@ -319,12 +329,28 @@ class OrderedDictVariable(DictVariable):
     models = OrderedDict
 
     def _fresh(self, tx: Tx, entries: Iterable[tuple[Any, Any]]) -> VariableTracker:
+        if self.owner is not None:
+            self.refuse(tx, "copying an object of a derived class")
         return cast(VariableTracker, tx.make.dict(list(entries), OrderedDict))
 
     def _equals(self, tx: Tx, other: DictVariable) -> bool:
         if isinstance(other, OrderedDictVariable) and list(self.table(tx)) != list(other.table(tx)):
             return False
         return super()._equals(tx, other)
+
+    @method("__repr__")
+    def _repr(self, tx: Tx) -> VariableTracker:
+        if self.owner is not None:  # the class's own name would be shown
+            self.refuse(tx, "repr()")
+        return self.write(tx, lambda: self._written(tx), "...")
+
+    def _written(self, tx: Tx) -> str:
+        if not self.table(tx):
+            return "OrderedDict()"
+        if _AS_PAIRS:
+            pairs = zip(*self._texts(tx), strict=True)
+            return f"OrderedDict([{', '.join(f'({key}, {value})' for key, value in pairs)}])"
+        return f"OrderedDict({super()._written(tx)})"
 
     @method("popitem")
     def _popitem(self, tx: Tx, last: VariableTracker | None = None) -> VariableTracker:
@@ -357,6 +383,8 @@ class DefaultDictVariable(DictVariable):
     models = defaultdict
 
     def _fresh(self, tx: Tx, entries: Iterable[tuple[Any, Any]]) -> VariableTracker:
+        if self.owner is not None:
+            self.refuse(tx, "copying an object of a derived class")
         made = cast(DictVariable, tx.make.dict(list(entries), defaultdict))
         made.handle.value = self.handle.value
         return made
@@ -370,6 +398,15 @@ class DefaultDictVariable(DictVariable):
         if self.owner is not None and attributes.user_special(tx, self.owner, "__missing__") is not None:
             return super().missing(tx, key)
         return self._missing(tx, key)
+
+    @method("__repr__")
+    def _repr(self, tx: Tx) -> VariableTracker:
+        if self.owner is not None:
+            self.refuse(tx, "repr()")
+        factory = text.reprs(tx, [self.factory(tx)])[0]
+        return self.write(
+            tx, lambda: f"defaultdict({factory}, {self._written(tx)})", "defaultdict(..., {...})"
+        )
 
     @method("__missing__")
     def _missing(self, tx: Tx, key: VariableTracker) -> VariableTracker:
@@ -391,6 +428,8 @@ class DefaultDictVariable(DictVariable):
 
     @method("__reduce__", "__reduce_ex__")
     def _reduce(self, tx: Tx, protocol: VariableTracker | None = None) -> VariableTracker:
+        if self.owner is not None:
+            self.refuse(tx, "__reduce__()")
         nothing = constant(tx, None)
         args = make_tuple(tx, [] if self.handle.value is None else [self.factory(tx)])
         entries = DictIteratorVariable(tx, self, Part.ITEMS)

@@ -149,8 +149,10 @@ class SequenceVariable(KnownItemsVariable):
 
     @method("__repr__")
     def _repr(self, tx: Tx) -> VariableTracker:
-        self.check_no_cycle(tx)
-        return constant(tx, self._written(text.reprs(tx, self.items_now(tx))))
+        if isinstance(self, TupleVariable) and hasattr(self.cls, "n_sequence_fields"):
+            self.refuse(tx, "repr()")
+        again = "(...)" if self.models is tuple else "[...]"
+        return self.write(tx, lambda: self._written(text.reprs(tx, self.items_now(tx))), again)
 
     def _written(self, texts: list[str]) -> str:
         return f"[{', '.join(texts)}]"
@@ -477,6 +479,8 @@ class TupleVariable(SequenceVariable):
         tx.raise_(ValueError, "tuple.index(x): x not in tuple")
 
     def _written(self, texts: list[str]) -> str:
+        if self.cls is torch.Size:
+            return f"torch.Size([{', '.join(texts)}])"
         return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
     def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:

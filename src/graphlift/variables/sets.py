@@ -30,7 +30,7 @@ from graphlift.variables.folding import DEPTH_LIMIT, FOLDABLE
 from graphlift.variables.iterators import ItemsIteratorVariable
 from graphlift.variables.namespace import is_plain_key
 from graphlift.variables.sequences import storage
-from graphlift.variables.slots import iteration
+from graphlift.variables.slots import iteration, text
 
 #: What was done to a set since it was empty: (method name, plain argument), oldest first. The first may be
 #: ``("=", (history or real set, method name, argument))``: the set is what that method made of another set.
@@ -142,7 +142,7 @@ class SetVariable(BuiltinObjectVariable):
         return [cast(VariableTracker, table[key][0]) for key in known]
 
     def iter_(self, tx: Tx) -> VariableTracker:
-        return ItemsIteratorVariable(self.unpack(tx), _SET_ITERATOR)
+        return SetIteratorVariable(self, self.unpack(tx), self.table(tx))
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -158,14 +158,29 @@ class SetVariable(BuiltinObjectVariable):
     @method()
     def copy(self, tx: Tx) -> VariableTracker:
         """``set.copy``."""
+        self._check_exact(tx, "copy()")
         origin = self._origin(tx)
         made = self._fresh(tx)
         made.handle.table = dict(self.table(tx))
         made.handle.value = None if origin is None else (("=", (origin, "copy", None)),)
         return made
 
+    @method("__repr__")
+    def _repr(self, tx: Tx) -> VariableTracker:
+        self._check_exact(tx, "repr()")
+        return self.write(
+            tx, lambda: self._written(text.reprs(tx, self.unpack(tx))), f"{self.models.__name__}(...)"
+        )
+
+    def _written(self, texts: list[str]) -> str:
+        if not texts:
+            return f"{self.models.__name__}()"
+        shown = f"{{{', '.join(texts)}}}"
+        return shown if self.models is set else f"frozenset({shown})"
+
     @method("__reduce__", "__reduce_ex__")
     def _reduce(self, tx: Tx, protocol: VariableTracker | None = None) -> VariableTracker:
+        self._check_exact(tx, "__reduce__()")
         kind = tx.make.from_value(self.models, None)
         parts = [kind, make_tuple(tx, [make_list(tx, self.unpack(tx))]), constant(tx, None)]
         return make_tuple(tx, parts)
@@ -198,10 +213,16 @@ class SetVariable(BuiltinObjectVariable):
     @method()
     def union(self, tx: Tx, *others: VariableTracker) -> VariableTracker:
         """``set.union``."""
-        made = self._fresh(tx)
-        for other in (self, *others):
+        self._check_exact(tx, "union()")
+        made = cast(SetVariable, self.copy(tx)) if self.models is set else self._fresh(tx)
+        for other in others if self.models is set else (self, *others):
             made.merge(tx, other)
         return made
+
+    def _check_exact(self, tx: Tx, what: str) -> None:
+        """Break where the real method shows or makes the derived class that this is the set beneath of."""
+        if self.handle.tracker is not self:
+            self.refuse(tx, f"{what} of a derived class,")
 
     @method()
     def intersection(self, tx: Tx, *others: VariableTracker) -> VariableTracker:
@@ -362,6 +383,28 @@ class SetVariable(BuiltinObjectVariable):
         codegen.build("set", len(keys))
 
 
+class SetIteratorVariable(ItemsIteratorVariable):
+    """An iterator over a set, which notices when the set changes meanwhile."""
+
+    __slots__ = ("_elements", "_set")
+
+    def __init__(self, owner: SetVariable, known: Sequence[Var], elements: Table) -> None:
+        super().__init__(known, _SET_ITERATOR)
+        self._set: Final = owner
+        self._elements: Final = (elements, len(elements))
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        table, size = self._set.table(tx), self._elements[1]
+        if self.handle.value <= size and len(table) != size:
+            tx.heap.set_value(self.handle, size + 1)  # it stays unusable
+            tx.raise_(RuntimeError, "Set changed size during iteration")
+        if table is not self._elements[0] and table.keys() != self._elements[0].keys():
+            tx.fail(
+                Reason.UNSUPPORTED_OPERATION, "a set whose elements are exchanged while it is iterated over"
+            )
+        return super().next_(tx)
+
+
 class FrozenSetVariable(SetVariable):
     """A frozenset."""
 
@@ -424,7 +467,8 @@ def _plain_argument(tx: Tx, other: Var) -> Any:
     if isinstance(beneath, SetVariable):
         return beneath._in_order(tx)
     if isinstance(beneath, DictViewVariable):
-        return None
+        values = [item.realize(tx).snapshot(tx) for item in beneath.unpack(tx)]
+        return None if UNKNOWN in values else values
     value = beneath.snapshot(tx)
     if value is UNKNOWN or not isinstance(value, list | tuple | dict | range | str):
         return None

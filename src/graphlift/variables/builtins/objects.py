@@ -197,6 +197,6 @@ def _id(tx: Tx, value: Var) -> Any:
 def _hash(tx: Tx, value: Var) -> Any:
     operand: VariableTracker = value.realize(tx)
     attr = attributes.user_special(tx, operand, "__hash__")
-    if attr is None:
+    if attr is None or (attr.raw is None and attr.written is None):
         return operators.hash_(tx, operand)
     return attributes.call_attr(tx, attr, operand, operand.python_type(tx), [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from _string import (  # type: ignore[import-not-found]
     formatter_field_name_split,
     formatter_parser,
@@ -17,7 +19,9 @@ from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import constructs
 from graphlift.variables.constant import special_method
 from graphlift.variables.folding import SIZE_LIMIT, fold, known, known_all
+from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.slots import attributes, items, iteration, text
+from graphlift.variables.slots.type_lookup import type_lookup
 
 
 @builtin(repr)
@@ -134,3 +138,60 @@ def _converted(tx: Tx, value: Var, letter: str | None) -> Var:
 
 
 _CONVERSIONS = {"s": text.str_, "r": text.repr_, "a": text.ascii_}
+
+
+# --- the operator % ----------------------------------------------------------------------------------
+
+_PERCENT = re.compile(
+    r"%(?:\((?P<key>[^()]*)\))?(?P<how>[#0\- +]*(?:\d+)?(?:\.\d+)?)[hlL]?(?P<letter>[a-zA-Z%])"
+)
+
+
+@special_method(str, "__mod__")
+def _percent(tx: Tx, template: str, args: Sequence[Var], kwargs: Mapping[str, Var]) -> VariableTracker:
+    """``template % values`` where not all values are known: strings are made of them one by one."""
+    if kwargs or len(args) != 1:
+        return fold(tx, template.__mod__, *[()] * len(args), **dict.fromkeys(kwargs))
+    value: VariableTracker = args[0].realize(tx)
+    if value.snapshot(tx) is not UNKNOWN:
+        return fold(tx, operator.mod, template, value.snapshot(tx))
+    given = list(value.items) if isinstance(value, TupleVariable) else [value]
+    parts, end, used = [], 0, 0
+    for match in _PERCENT.finditer(template):
+        parts.append(_literal(tx, template[end : match.start()]))
+        end = match.end()
+        if match["letter"] == "%":
+            parts.append("%")
+        elif match["key"] is not None:
+            parts.append(_percent_field(tx, match, items.getitem(tx, value, constant(tx, match["key"]))))
+        elif used == len(given):
+            tx.raise_(TypeError, "not enough arguments for format string")
+        else:
+            parts.append(_percent_field(tx, match, given[used]))
+            used += 1
+    parts.append(_literal(tx, template[end:]))
+    is_mapping = type_lookup(tx, value.python_type(tx), "__getitem__") is not None and given == [value]
+    if used < len(given) and not is_mapping:
+        tx.raise_(TypeError, "not all arguments converted during string formatting")
+    return constant(tx, "".join(parts))
+
+
+def _literal(tx: Tx, part: str) -> str:
+    if "%" in part:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"the format {part!r}")
+    return part
+
+
+def _percent_field(tx: Tx, match: re.Match[str], value: Var) -> str:
+    convert = _CONVERSIONS.get(match["letter"])
+    if convert is None:
+        plain, letter = known(tx, value), match["letter"]
+    else:
+        plain, letter = known(tx, convert(tx, value)), "s"
+    if plain is UNKNOWN:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"formatting of {value!r}, which is not known")
+    try:
+        made: str = f"%{match['how']}{letter}" % (plain,)
+    except Exception as error:
+        tx.raise_real(error)
+    return made

@@ -20,6 +20,7 @@ from graphlift.errors import ObservedException, SkipFrame, Unsupported
 from graphlift.guards.compile import CompiledGuards, compile_guards
 from graphlift.guards.explain import failed_guard
 from graphlift.guards.guard import Guard
+from graphlift.guards.holding import NotGuardableError
 from graphlift.interpreter.capture import Assumption, forced_breaks
 from graphlift.interpreter.graph_break import Cut, SegmentName
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
@@ -150,7 +151,7 @@ class Conversion:
             return self._captured_entry(translation, used)
         except ObservedException:
             return self._plain_entry(capture.assumptions.rows)
-        except SkipFrame:
+        except (SkipFrame, NotGuardableError):
             return None
         except Unsupported:
             if not careful:

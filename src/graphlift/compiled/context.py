@@ -96,6 +96,9 @@ class Context:
             cache.add(entry)
             _touched.add(code)
             trim(cache)
+        else:
+            # Skipped, or graphlift failed on it: to try again at each call would only cost time.
+            self._given_up.add(code)
         return entry
 
     def _policy(self, code: CodeType) -> DynamicPolicy:

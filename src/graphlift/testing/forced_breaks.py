@@ -18,7 +18,7 @@ from graphlift.interpreter.capture import force_breaks
 _NOWHERE = frozenset(
     {
         *("RESUME", "COPY_FREE_VARS", "MAKE_CELL", "RETURN_GENERATOR", "YIELD_VALUE", "SEND", "KW_NAMES"),
-        "SET_FUNCTION_ATTRIBUTE",  # a function is made in several steps, the first of which gives no whole one
+        "SET_FUNCTION_ATTRIBUTE",  # a function is made in several steps, the first of which is not whole
     }
 )
 

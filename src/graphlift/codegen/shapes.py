@@ -117,8 +117,8 @@ def find_exits(original: Original, shape: Shape, operands: int | None = None) ->
     return exits
 
 
-#: What cannot fail, and may stand in a range that does not know of the exception being handled: the range's depth
-#: speaks of the stack before it was handled or after.
+#: What cannot fail, and may stand in a range that does not know of the exception being handled: the depth of
+#: the range speaks of the stack before it was handled or after.
 _BESIDE_HANDLERS = frozenset({"PUSH_EXC_INFO", "POP_EXCEPT", "COPY", "SWAP", "POP_TOP"})
 
 

@@ -19,7 +19,7 @@ from graphlift.sources import Source
 Where = tuple[CodeType, int, "Where | None"]
 
 
-class Var(ABC):
+class Var:
     """A Python value during a capture, known in one particular way (see `variables/base.py`)."""
 
     __slots__ = ("source",)

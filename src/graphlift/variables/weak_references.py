@@ -42,9 +42,28 @@ class WeakReferenceVariable(VariableTracker):
         if args or kwargs:
             return self.refuse(tx, "call with arguments")
         assert self.source is not None
+        if self.value() is not None and not _stays_alive(tx, self.value()):
+            tx.fail(Reason.UNSUPPORTED_OPERATION, "a weak reference to what the program itself may let go")
         referent = tx.make.from_value(self.value(), self.source.child(ReferentSource, None))
         assert isinstance(referent, VariableTracker)
         return referent
+
+
+def _stays_alive(tx: Tx, referent: object) -> bool:
+    """Whether the captured program met the object inside another one, and wrote to none on the way there.
+
+    Locals do not count: plain Python would free their values when the program drops them, a capture later.
+    """
+    met = tx.capture.objects.get(id(referent))
+    place = None if met is None else met[1].source
+    if place is None or place.base is None:
+        return False
+    written = {handle.source for handle in tx.heap.written}
+    while place is not None:
+        if place in written:
+            return False
+        place = place.base
+    return True
 
 
 @wraps(weakref.ref)

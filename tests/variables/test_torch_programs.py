@@ -1,8 +1,11 @@
 """Programs that use torch in its breadth: training, functional transforms, modules made on the way."""
 
-import torch, pytest, graphlift
-from torch import nn
+import pytest
+import torch
 import torch.nn.functional as F
+from torch import nn
+
+import graphlift
 from graphlift.testing import check, check_fresh
 
 X = torch.arange(12.0).reshape(3, 4)
@@ -264,7 +267,7 @@ def test_autograd_grad():
 
 
 def test_sdpa_context():
-    from torch.nn.attention import sdpa_kernel, SDPBackend
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 
     def f(q):
         with sdpa_kernel(SDPBackend.MATH):

@@ -57,7 +57,7 @@ class DynamicPolicy:
 
     def number(self, source: Source, value: float) -> bool:
         """Whether the int or float at `source` is to be symbolic in this capture."""
-        if type(value) is bool or self._dynamic is False or not math.isfinite(value):
+        if type(value) is bool or self._dynamic is False or not _is_ordinary(value):
             return False
         seen = self._shared if type(source) is ParamSource else self._own
         changed = seen.note(source.name(), value)
@@ -82,6 +82,11 @@ class DynamicPolicy:
         if self._dynamic is True:
             return True
         return self._shared.note(f"{source.name()}.size({dim})", size) and self._automatic
+
+
+def _is_ordinary(value: float) -> bool:
+    """Whether a symbol can stand for the number: finite, and an integer that torch can hold."""
+    return math.isfinite(value) if type(value) is float else -(1 << 62) < value < 1 << 62
 
 
 def _marks(tensor: torch.Tensor) -> tuple[frozenset[int], frozenset[int]]:

@@ -15,10 +15,22 @@ from graphlift.testing.check import check
 
 def lazy_ones(x, l):
     return (
-        x + 1, list(enumerate(l)), list(enumerate(l, 5)), list(enumerate(l, start=2)), list(zip(l, "abc")), list(zip()),
-        list(zip(l, l[1:], strict=False)), list(map(str, l)), list(map(lambda a, b: a + b, l, l)), list(filter(None, [0, 1, ""])),
-        list(filter(lambda v: v > 1, l)), list(reversed(l)), list(reversed(range(4))), list(reversed("abc")), list(iter(l)),
-    )  # fmt: skip
+        x + 1,
+        list(enumerate(l)),
+        list(enumerate(l, 5)),
+        list(enumerate(l, start=2)),
+        list(zip(l, "abc")),
+        list(zip()),
+        list(zip(l, l[1:], strict=False)),
+        list(map(str, l)),
+        list(map(lambda a, b: a + b, l, l)),
+        list(filter(None, [0, 1, ""])),
+        list(filter(lambda v: v > 1, l)),
+        list(reversed(l)),
+        list(reversed(range(4))),
+        list(reversed("abc")),
+        list(iter(l)),
+    )
 
 
 def partly_used(x, l):
@@ -32,7 +44,19 @@ def partly_used(x, l):
     d = iter({"a": 1, "b": 2, "c": 3}.items())
     next(d)
     z = zip(l, l[1:])
-    return x + 1, again is r, next(again), list(r), iter(m) is m, list(m), list(m), list(e), list(d), next(z), next(iter(z))
+    return (
+        x + 1,
+        again is r,
+        next(again),
+        list(r),
+        iter(m) is m,
+        list(m),
+        list(m),
+        list(e),
+        list(d),
+        next(z),
+        next(iter(z)),
+    )
 
 
 def next_default(x, l):
@@ -122,8 +146,11 @@ def tour(x, data):
         list(it.combinations_with_replacement("ab", 2)),
         [(k, list(g)) for k, g in it.groupby([1, 1, 2, 1])],
         [k for k, _ in it.groupby("aabbc")],
-        list(it.islice(cnt, 1, 6, 2)), next(cnt),
-        list(it.islice(data, 2)), list(it.islice(data, 1, None)), list(it.islice(data, None, None, 2)),
+        list(it.islice(cnt, 1, 6, 2)),
+        next(cnt),
+        list(it.islice(data, 2)),
+        list(it.islice(data, 1, None)),
+        list(it.islice(data, None, None, 2)),
         [next(cyc) for _ in range(3)],
         list(it.zip_longest([1, 2], [3], fillvalue="-")),
         list(it.pairwise(data)),
@@ -134,17 +161,34 @@ def tour(x, data):
         list(it.compress("abc", [1, 0, 1])),
         list(it.repeat(7, 2)),
         (next(b), list(a), list(b)),
-    ]  # fmt: skip
+    ]
     return list(it.accumulate([x, x, x])), out, x * sum(it.chain(data, data))
 
 
 def reductions(x, l):
     return (
-        x + sum(l), sum([0.1] * 10), sum([[1], [2]], []), sum(v for v in l), sum([x, x]), sum((x,), x), any(v > 2 for v in l), all([]),
-        all(v for v in l), min(l), max(l), min(3, 1, 2), max("abc", key=ord), min([], default=4), max(l, key=lambda v: -v),
-        functools.reduce(lambda a, b: a * b, l), functools.reduce(operator.add, l, 10), functools.reduce(torch.add, [x, x, x]),
-        sorted(l, reverse=True), sorted(l, key=lambda v: -v), min((1, "b"), (1, "a")),
-    )  # fmt: skip
+        x + sum(l),
+        sum([0.1] * 10),
+        sum([[1], [2]], []),
+        sum(v for v in l),
+        sum([x, x]),
+        sum((x,), x),
+        any(v > 2 for v in l),
+        all([]),
+        all(v for v in l),
+        min(l),
+        max(l),
+        min(3, 1, 2),
+        max("abc", key=ord),
+        min([], default=4),
+        max(l, key=lambda v: -v),
+        functools.reduce(lambda a, b: a * b, l),
+        functools.reduce(operator.add, l, 10),
+        functools.reduce(torch.add, [x, x, x]),
+        sorted(l, reverse=True),
+        sorted(l, key=lambda v: -v),
+        min((1, "b"), (1, "a")),
+    )
 
 
 def deques(x, l):
@@ -156,26 +200,84 @@ def deques(x, l):
     p, q = d.pop(), d.popleft()
     d.insert(1, "i")
     d.reverse()
-    return x + len(d), d, p, q, d.maxlen, list(d), 7 in d, d[0], d == deque([1]), d.count(7), list(reversed(d)), deque("ab") + deque("c")
+    return (
+        x + len(d),
+        d,
+        p,
+        q,
+        d.maxlen,
+        list(d),
+        7 in d,
+        d[0],
+        d == deque([1]),
+        d.count(7),
+        list(reversed(d)),
+        deque("ab") + deque("c"),
+    )
 
 
 def operator_module(x, l):
     get, attr, call = operator.itemgetter(1), operator.attrgetter("shape"), operator.methodcaller("index", 2)
     return (
-        operator.add(x, 1), operator.mul(x, x), get(l), operator.itemgetter(0, 2)(l), attr(x), call(l), operator.neg(3),
-        operator.contains(l, 2), operator.getitem(l, 0), operator.not_(0), operator.truth([]), operator.is_(None, None),
-        operator.iadd([1], [2]), operator.index(True), sorted([(1, "b"), (0, "c")], key=operator.itemgetter(1)),
-    )  # fmt: skip
+        operator.add(x, 1),
+        operator.mul(x, x),
+        get(l),
+        operator.itemgetter(0, 2)(l),
+        attr(x),
+        call(l),
+        operator.neg(3),
+        operator.contains(l, 2),
+        operator.getitem(l, 0),
+        operator.not_(0),
+        operator.truth([]),
+        operator.is_(None, None),
+        operator.iadd([1], [2]),
+        operator.index(True),
+        sorted([(1, "b"), (0, "c")], key=operator.itemgetter(1)),
+    )
 
 
 def ranges(x, n):
     r = range(2, 20, 3)
-    return x + len(r), r[1], r[-1], r[1:3], 5 in r, 6 in r, list(r), r == range(2, 18, 3), r.index(8), r.count(3), r.start, r.stop, r.step, range(n)[::-1], list(range(3, 0, -1)), sum(range(n)), bool(range(0)), r, repr(r), tuple(range(2))
+    return (
+        x + len(r),
+        r[1],
+        r[-1],
+        r[1:3],
+        5 in r,
+        6 in r,
+        list(r),
+        r == range(2, 18, 3),
+        r.index(8),
+        r.count(3),
+        r.start,
+        r.stop,
+        r.step,
+        range(n)[::-1],
+        list(range(3, 0, -1)),
+        sum(range(n)),
+        bool(range(0)),
+        r,
+        repr(r),
+        tuple(range(2)),
+    )
 
 
 @pytest.mark.parametrize(
     "fn",
-    [lazy_ones, partly_used, next_default, sentinel, stop_iteration, returned, grows, tour, reductions, deques, operator_module],
+    [
+        lazy_ones,
+        partly_used,
+        next_default,
+        sentinel,
+        stop_iteration,
+        returned,
+        grows,
+        tour,
+        reductions,
+        deques,
+        operator_module,
+    ],
     ids=lambda fn: fn.__name__,
 )
 def test_iterator(fn):
@@ -191,10 +293,16 @@ def outside(x, i):
     return x + a, list(i) if a > 100 else next(i)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: iter([1, 2, 3, 4]), lambda: iter((1, 2, 3, 4)), lambda: iter(range(1, 9, 2)), lambda: iter({1: 0, 2: 0, 3: 0, 4: 0}),
-    lambda: iter({"a": 1, "b": 2, "c": 3, "d": 4}.values()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: iter([1, 2, 3, 4]),
+        lambda: iter((1, 2, 3, 4)),
+        lambda: iter(range(1, 9, 2)),
+        lambda: iter({1: 0, 2: 0, 3: 0, 4: 0}),
+        lambda: iter({"a": 1, "b": 2, "c": 3, "d": 4}.values()),
+    ],
+)
 def test_iterators_from_outside_are_moved(make):
     compiled = __import__("graphlift").compile(outside, backend="eager", fullgraph=True)
     for used in (0, 1, 0):

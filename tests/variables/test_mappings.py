@@ -18,7 +18,18 @@ def build(x):
 
 
 def read(x, d):
-    return x * d["a"], d.get("zz"), d.get("b", 7), d.get("zz", 8), "a" in d, "zz" in d, "b" not in d, len(d), bool(d), bool({})
+    return (
+        x * d["a"],
+        d.get("zz"),
+        d.get("b", 7),
+        d.get("zz", 8),
+        "a" in d,
+        "zz" in d,
+        "b" not in d,
+        len(d),
+        bool(d),
+        bool({}),
+    )
 
 
 def write(x, d):
@@ -54,14 +65,34 @@ def views(x, d):
     n = len(keys)
     d["later"] = 1
     return (
-        x + len(keys), n, "later" in keys, 1 in d.values(), ("a", 1) in d.items(), sorted(keys & {"a", "q"}),
-        sorted(keys | {"q"}), sorted(keys - {"a"}), sorted(keys ^ {"a", "q"}), keys == d.keys(), keys >= {"a"},
-        keys.isdisjoint({"nope"}), [k for k in keys], [(k, v) for k, v in d.items()], list(reversed(d.items())),
-    )  # fmt: skip
+        x + len(keys),
+        n,
+        "later" in keys,
+        1 in d.values(),
+        ("a", 1) in d.items(),
+        sorted(keys & {"a", "q"}),
+        sorted(keys | {"q"}),
+        sorted(keys - {"a"}),
+        sorted(keys ^ {"a", "q"}),
+        keys == d.keys(),
+        keys >= {"a"},
+        keys.isdisjoint({"nope"}),
+        [k for k in keys],
+        [(k, v) for k, v in d.items()],
+        list(reversed(d.items())),
+    )
 
 
 def compare(x, d):
-    return x + 1, d == {"a": 1, "b": 2}, d == {"b": 2, "a": 1}, d != {}, d == [1], {} == {}, {"a": [1]} == {"a": [1]}
+    return (
+        x + 1,
+        d == {"a": 1, "b": 2},
+        d == {"b": 2, "a": 1},
+        d != {},
+        d == [1],
+        {} == {},
+        {"a": [1]} == {"a": [1]},
+    )
 
 
 def iterate_write_values(x, d):
@@ -142,7 +173,16 @@ def ordered(x):
     first = d.popitem(last=False)
     d["c"] = 9
     e = OrderedDict(d)
-    return x + 1, d, first, d == e, d == dict(d), OrderedDict(a=1, b=2) == OrderedDict(b=2, a=1), list(reversed(d)), type(d.copy())
+    return (
+        x + 1,
+        d,
+        first,
+        d == e,
+        d == dict(d),
+        OrderedDict(a=1, b=2) == OrderedDict(b=2, a=1),
+        list(reversed(d)),
+        type(d.copy()),
+    )
 
 
 def ordered_input(x, d):
@@ -156,7 +196,14 @@ def counter(x, words):
     c = Counter(words)
     c.update("aab")
     c["a"] += 1
-    return x * c["a"], c.most_common(1), dict(c - Counter("a")), c["missing"], sum(c.values()), sorted(c.elements())
+    return (
+        x * c["a"],
+        c.most_common(1),
+        dict(c - Counter("a")),
+        c["missing"],
+        sum(c.values()),
+        sorted(c.elements()),
+    )
 
 
 def proxy(x, d):
@@ -172,9 +219,21 @@ def chain_map(x, d):
 
 
 PLAIN = [
-    read, write, order, update, views, compare, iterate_write_values, copy_clear, tensor_values, nested, kwargs,
-    comprehension, proxy, chain_map,
-]  # fmt: skip
+    read,
+    write,
+    order,
+    update,
+    views,
+    compare,
+    iterate_write_values,
+    copy_clear,
+    tensor_values,
+    nested,
+    kwargs,
+    comprehension,
+    proxy,
+    chain_map,
+]
 
 
 @pytest.mark.parametrize("fn", PLAIN, ids=lambda fn: fn.__name__)
@@ -215,7 +274,13 @@ def test_a_key_that_appears_is_noticed():
     def fn(x, d):
         return x + d.get("k", 1)
 
-    check(fn, torch.ones(2), {"a": 1}, then=[(torch.ones(2), {"a": 1, "k": 5}), (torch.ones(2), {"b": 3})], recompiles=1)
+    check(
+        fn,
+        torch.ones(2),
+        {"a": 1},
+        then=[(torch.ones(2), {"a": 1, "k": 5}), (torch.ones(2), {"b": 3})],
+        recompiles=1,
+    )
 
 
 def test_order_of_an_ordered_dict_is_guarded():

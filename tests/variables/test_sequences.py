@@ -72,7 +72,17 @@ def plus_times(x, l):
 
 
 def comparison(x, l):
-    return x + 1, l == [1, 2, 3], l != [1], l < [1, 3], l <= l, [1, 2] > [1], (1, "a") < (1, "b"), [1] == (1,), l == None
+    return (
+        x + 1,
+        l == [1, 2, 3],
+        l != [1],
+        l < [1, 3],
+        l <= l,
+        [1, 2] > [1],
+        (1, "a") < (1, "b"),
+        [1] == (1,),
+        l == None,
+    )
 
 
 def contains(x, l):
@@ -137,14 +147,38 @@ def self_containing(x):
 
 def tuples(x, l):
     t = (1, 2, 3, 2)
-    return x + 1, t.count(2), t.index(3), t[1:], t[-1], t[::-1], len(t), hash((1, "a")) == hash((1, "a")), t == (1, 2, 3, 2), tuple(l), tuple("ab"), ()
+    return (
+        x + 1,
+        t.count(2),
+        t.index(3),
+        t[1:],
+        t[-1],
+        t[::-1],
+        len(t),
+        hash((1, "a")) == hash((1, "a")),
+        t == (1, 2, 3, 2),
+        tuple(l),
+        tuple("ab"),
+        (),
+    )
 
 
 def named(x, l):
     p = Point(1, y=x)
     q = p._replace(x=2)
     t = Typed(3)
-    return p, q.x + q.y, p._fields, p._asdict(), t, t.total(), p[0], t == (3, "b"), isinstance(p, tuple), type(q) is Point
+    return (
+        p,
+        q.x + q.y,
+        p._fields,
+        p._asdict(),
+        t,
+        t.total(),
+        p[0],
+        t == (3, "b"),
+        isinstance(p, tuple),
+        type(q) is Point,
+    )
 
 
 def named_input(x, p):
@@ -166,12 +200,30 @@ def list_of_tensors(x, l):
 
 
 def comprehension(x, l):
-    return x + 1, [v * 2 for v in l if v > 1], [(a, b) for a in l for b in l if a < b], {v: v * v for v in l}, {v for v in [1, 1]}
+    return (
+        x + 1,
+        [v * 2 for v in l if v > 1],
+        [(a, b) for a in l for b in l if a < b],
+        {v: v * v for v in l},
+        {v for v in [1, 1]},
+    )
 
 
 def sizes(x):
     s = x.shape
-    return x.reshape(s[0] * s[1]), s, s + (1,), s[1:], s.numel(), len(s), s == (2, 3), tuple(s), list(s), repr(s), type(s[1:]) is torch.Size
+    return (
+        x.reshape(s[0] * s[1]),
+        s,
+        s + (1,),
+        s[1:],
+        s.numel(),
+        len(s),
+        s == (2, 3),
+        tuple(s),
+        list(s),
+        repr(s),
+        type(s[1:]) is torch.Size,
+    )
 
 
 def texts(x, l):
@@ -184,10 +236,27 @@ def identity(x, l):
 
 
 WITH_LIST = [
-    append_extend, remove_pop, slices, negative, in_place_operators, plus_times, comparison, contains, sorting,
-    mutate_while_iterating, clear_copy, nested_alias, unpacking, tuples, named, star_calls, list_of_tensors,
-    comprehension, texts, identity,
-]  # fmt: skip
+    append_extend,
+    remove_pop,
+    slices,
+    negative,
+    in_place_operators,
+    plus_times,
+    comparison,
+    contains,
+    sorting,
+    mutate_while_iterating,
+    clear_copy,
+    nested_alias,
+    unpacking,
+    tuples,
+    named,
+    star_calls,
+    list_of_tensors,
+    comprehension,
+    texts,
+    identity,
+]
 
 
 @pytest.mark.parametrize("fn", WITH_LIST, ids=lambda fn: fn.__name__)
@@ -207,20 +276,104 @@ def test_named_tuple_input():
 @pytest.mark.parametrize(
     "source",
     [
-        "l[10]", "l[-4]", "l['a']", "l[1.0]", "l.pop(9)", "[].pop()", "l.remove(9)", "l.index(9)", "(1,).index(2)",
-        "l + (1,)", "l + 1", "(1,) + [1]", "l * 'a'", "l * 1.5", "l < 3", "{l: 1}", "hash(l)", "l()", "l.nothing", "l[::0]",
-        "l.append()", "l.append(1, 2)", "l.insert(1)", "l.sort(1)", "l.sort(foo=1)", "(1, 2)[5]", "len(5)", "a, b = l",
-        "a, b, c, d = l", "a, *b, c, d, e = l", "a, b = 5", "[1, 'a'].index('b')", "sorted([1, 'a'])", "for i in 5: pass",
-        "l[0:2:2] = [1, 2, 3]", "l[0] = 1; l[5] = 2", "del l[7]", "l[0:1] = 5", "-l", "list(5)", "tuple(1, 2)", "list(1, 2)",
-        "max([])", "min()", "max(1, 'a')", "sum(['a'], '')", "sum([[1]])", "any(5)", "'a' + 1", "1 + 'a'", "None + 1", "5 in 5",
-        "reversed(5)", "next(l)", "next(iter([]))", "zip([1], [1, 2], strict=True).__next__(); list(zip([1], [1, 2], strict=True))",
-        "list(zip([1, 2], [1], strict=True))", "enumerate()", "range('a')", "range(1, 2, 0)", "int('x')", "int([])", "float('y')",
-        "'abc'['a']", "'abc'[5]", "{}['k']", "{1: 2}.pop(5)", "del {}[1]", "{}.popitem()", "set().pop()", "{1}.remove(2)", "{[1]}",
-        "isinstance(1, 5)", "issubclass(1, int)", "getattr(l, 'zz')", "dict(5)", "dict([1])", "dict([(1, 2, 3)])", "dict(1, 2)",
-        "print_ = l.foo", "1 // 0", "1 % 0", "1.0 / 0", "2 ** 'a'", "1 << -1", "divmod(1, 0)", "pow(2, 3, 0)", "round('a')", "abs('a')",
-        "chr(-1)", "ord('ab')", "'%d' % 'a'", "'{} {}'.format(1)", "'a'.join([1])", "'a'.join(5)", "' '.join(['a', l])",
+        "l[10]",
+        "l[-4]",
+        "l['a']",
+        "l[1.0]",
+        "l.pop(9)",
+        "[].pop()",
+        "l.remove(9)",
+        "l.index(9)",
+        "(1,).index(2)",
+        "l + (1,)",
+        "l + 1",
+        "(1,) + [1]",
+        "l * 'a'",
+        "l * 1.5",
+        "l < 3",
+        "{l: 1}",
+        "hash(l)",
+        "l()",
+        "l.nothing",
+        "l[::0]",
+        "l.append()",
+        "l.append(1, 2)",
+        "l.insert(1)",
+        "l.sort(1)",
+        "l.sort(foo=1)",
+        "(1, 2)[5]",
+        "len(5)",
+        "a, b = l",
+        "a, b, c, d = l",
+        "a, *b, c, d, e = l",
+        "a, b = 5",
+        "[1, 'a'].index('b')",
+        "sorted([1, 'a'])",
+        "for i in 5: pass",
+        "l[0:2:2] = [1, 2, 3]",
+        "l[0] = 1; l[5] = 2",
+        "del l[7]",
+        "l[0:1] = 5",
+        "-l",
+        "list(5)",
+        "tuple(1, 2)",
+        "list(1, 2)",
+        "max([])",
+        "min()",
+        "max(1, 'a')",
+        "sum(['a'], '')",
+        "sum([[1]])",
+        "any(5)",
+        "'a' + 1",
+        "1 + 'a'",
+        "None + 1",
+        "5 in 5",
+        "reversed(5)",
+        "next(l)",
+        "next(iter([]))",
+        "zip([1], [1, 2], strict=True).__next__(); list(zip([1], [1, 2], strict=True))",
+        "list(zip([1, 2], [1], strict=True))",
+        "enumerate()",
+        "range('a')",
+        "range(1, 2, 0)",
+        "int('x')",
+        "int([])",
+        "float('y')",
+        "'abc'['a']",
+        "'abc'[5]",
+        "{}['k']",
+        "{1: 2}.pop(5)",
+        "del {}[1]",
+        "{}.popitem()",
+        "set().pop()",
+        "{1}.remove(2)",
+        "{[1]}",
+        "isinstance(1, 5)",
+        "issubclass(1, int)",
+        "getattr(l, 'zz')",
+        "dict(5)",
+        "dict([1])",
+        "dict([(1, 2, 3)])",
+        "dict(1, 2)",
+        "print_ = l.foo",
+        "1 // 0",
+        "1 % 0",
+        "1.0 / 0",
+        "2 ** 'a'",
+        "1 << -1",
+        "divmod(1, 0)",
+        "pow(2, 3, 0)",
+        "round('a')",
+        "abs('a')",
+        "chr(-1)",
+        "ord('ab')",
+        "'%d' % 'a'",
+        "'{} {}'.format(1)",
+        "'a'.join([1])",
+        "'a'.join(5)",
+        "' '.join(['a', l])",
     ],
-)  # fmt: skip
+)
 def test_errors(source):
     names = {}
     exec(f"def fn(x, l):\n    {source}\n    return x + 1", names)

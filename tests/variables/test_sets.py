@@ -13,16 +13,42 @@ def build(x):
     t = set("hello") | {"z"}
     s.add(10)
     s.add(1)
-    return x + len(s), s, sorted(t), list(s), [v for v in {8, 0, 16}], frozenset([1, 2]), set(), {x.dtype} == {torch.float32}
+    return (
+        x + len(s),
+        s,
+        sorted(t),
+        list(s),
+        [v for v in {8, 0, 16}],
+        frozenset([1, 2]),
+        set(),
+        {x.dtype} == {torch.float32},
+    )
 
 
 def operators(x, s):
     t = {2, 3, 9}
     return (
-        x + len(s), s | t, s & t, s - t, s ^ t, s == {1, 2, 3}, s < {1, 2, 3, 4}, s >= {1}, s != t, {1} <= s,
-        s.union([7], (8,)), s.intersection(range(3)), s.difference([1]), s.symmetric_difference([1, 99]),
-        s.isdisjoint([55]), s.issubset(range(10)), s.issuperset([1]), 2 in s, "a" not in s, frozenset(s) == s,
-    )  # fmt: skip
+        x + len(s),
+        s | t,
+        s & t,
+        s - t,
+        s ^ t,
+        s == {1, 2, 3},
+        s < {1, 2, 3, 4},
+        s >= {1},
+        s != t,
+        {1} <= s,
+        s.union([7], (8,)),
+        s.intersection(range(3)),
+        s.difference([1]),
+        s.symmetric_difference([1, 99]),
+        s.isdisjoint([55]),
+        s.issubset(range(10)),
+        s.issuperset([1]),
+        2 in s,
+        "a" not in s,
+        frozenset(s) == s,
+    )
 
 
 def change(x, s):
@@ -69,7 +95,16 @@ def orders(x):
     s.add(32)
     b = list(s)
     p = s.pop()
-    return x + 1, a, b, p, list(s), list(s | {40, 48}), list(s & {8, 16}), list({"x": 1, "y": 2}.keys() | {"q"})
+    return (
+        x + 1,
+        a,
+        b,
+        p,
+        list(s),
+        list(s | {40, 48}),
+        list(s & {8, 16}),
+        list({"x": 1, "y": 2}.keys() | {"q"}),
+    )
 
 
 def nested(x):
@@ -103,4 +138,6 @@ def test_other_elements_are_noticed():
     def fn(x, s):
         return x + 1 if 3 in s else x - 1
 
-    check(fn, torch.ones(2), {1, 3}, then=[(torch.ones(2), {1, 2}), (torch.ones(2), {1, 2, 3})], recompiles=None)
+    check(
+        fn, torch.ones(2), {1, 3}, then=[(torch.ones(2), {1, 2}), (torch.ones(2), {1, 2, 3})], recompiles=None
+    )

@@ -8,7 +8,7 @@ from typing import Any
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import UNKNOWN, VariableTracker
-from graphlift.variables.folding import SIZE_LIMIT, fold, known
+from graphlift.variables.folding import FOLDABLE, SIZE_LIMIT, fold, known
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import type_lookup
 
@@ -67,6 +67,11 @@ def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
         return result
     cls = operand.python_type(tx)
     found = type_lookup(tx, cls, "__format__")
+    beneath = getattr(operand, "storage", None)
+    if found is not None and getattr(found.raw, "__objclass__", None) in FOLDABLE and beneath is not None:
+        plain = known(tx, beneath)
+        if plain is not UNKNOWN:
+            return fold(tx, found.raw, plain, how)
     if found is None or found.raw is not object.__dict__["__format__"]:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"format() of {operand!r}")
     if how:

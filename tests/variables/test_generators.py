@@ -179,3 +179,26 @@ def partly_used(x):
 )
 def test_program(program):
     check(program, X)
+
+
+def test_generators_that_leave():
+    import graphlift
+
+    def program(x):
+        k = 3
+
+        def g(a, *rest, b=2, **named):
+            def inner():
+                return a
+
+            yield a * k
+            yield inner() + b, rest, named
+
+        return g(x + 1, 7, b=4, z=1), (v * k for v in [1, 2]), x * 2
+
+    made = graphlift.compile(program, backend="eager", fullgraph=True)(X)
+    plain = program(X)
+    first, second = list(made[0]), list(plain[0])
+    assert torch.equal(first[0], second[0]) and torch.equal(first[1][0], second[1][0]) and first[1][1:] == second[1][1:]
+    assert list(made[1]) == [3, 6] and made[1].__name__ == "<genexpr>"
+    assert made[0].__qualname__ == plain[0].__qualname__

@@ -1,7 +1,7 @@
 """Exception instances: raised by the program or by its operations, caught, chained, made real.
 
-Owns what the C part of ``BaseException`` keeps (``args``, ``__cause__``, ``__context__``), and the matching of
-``except`` clauses. Mirrors Objects/exceptions.c and PyErr_GivenExceptionMatches of Python/errors.c.
+Owns what the C part of ``BaseException`` keeps (``args``, ``__cause__``, ``__context__``), and how ``except``
+clauses match. Mirrors Objects/exceptions.c and PyErr_GivenExceptionMatches of Python/errors.c.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from graphlift.errors import Unsupported
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -85,7 +86,7 @@ class ExceptionVariable(UserDefinedObject):
 
     def reconstruct(self, codegen: Codegen) -> None:
         if issubclass(self.cls, _WITH_FIELDS):
-            raise ValueError(f"{self!r} keeps fields that are not followed")
+            raise Unsupported(Reason.EXCEPTION, f"{self!r}, which keeps fields of its own, must become real")
         assert self.cls_var is not None
         codegen.call(c_new(self.cls), [self.cls_var])
         codegen.later(lambda: self.fill(codegen))

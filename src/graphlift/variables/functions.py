@@ -79,6 +79,7 @@ class FunctionVariable(VariableTracker):
         "handle",
         "made_defaults",
         "made_kwdefaults",
+        "may_inline",
         "module_globals",
         "names",
         "real",
@@ -102,6 +103,8 @@ class FunctionVariable(VariableTracker):
         self.made_kwdefaults: Mapping[str, Var] = {}
         #: ``__name__`` and ``__qualname__`` of a function that the program made.
         self.names: tuple[str, str] = (code.co_name, code.co_qualname)
+        #: Whether it is looked into, once that was asked.
+        self.may_inline: bool | None = None
         handle.tracker = self
 
     # --- what is it ------------------------------------------------------------------------------
@@ -154,7 +157,9 @@ class FunctionVariable(VariableTracker):
         return None if found is None else found.realize(tx)
 
     def _check_may_inline(self, tx: Tx, real: FunctionType) -> None:
-        if not self.is_own(real) and rules.classify(real) != "inline":
+        if self.may_inline is None:
+            self.may_inline = self.is_own(real) or rules.classify(real) == "inline"
+        if not self.may_inline:
             tx.fail(Reason.SKIPPED_CALLABLE, f"{real.__module__}.{real.__qualname__}")
 
     @staticmethod

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from types import GeneratorType
 from typing import Any, Final
 
-from graphlift.errors import ObservedException
+from graphlift.errors import ObservedException, Unsupported
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
-from graphlift.variables import exceptions
+from graphlift.variables import exceptions, rebuild
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps
+from graphlift.variables.functions import cell_variable
 from graphlift.variables.slots import iteration
 from graphlift.variables.user_defined import UserDefinedObject
 
@@ -110,7 +111,10 @@ class GeneratorVariable(VariableTracker):
         return result
 
     def reconstruct(self, codegen: Codegen) -> None:
-        raise ValueError("a suspended generator cannot be rebuilt")
+        frame = self.handle.value
+        if frame in (_RUNNING, _DONE) or self.handle.items is not None:
+            raise Unsupported(Reason.GENERATOR, "a generator that was run already must become real")
+        rebuild.generator(codegen, frame, [cell_variable(cell) for cell in frame.closure])
 
 
 def _none(tx: Tx) -> VariableTracker:

@@ -270,7 +270,11 @@ class PartialVariable(VariableTracker):
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
         named = {**self.keyword_arguments(tx), **kwargs}
-        result: VariableTracker = self.function.realize(tx).call(tx, [*self.args, *args], named)
+        function = self.function.realize(tx)
+        if tx.expected is self:
+            bound = type(function) is BoundMethodVariable
+            tx.expected = function.function.realize(tx) if bound else function
+        result: VariableTracker = function.call(tx, [*self.args, *args], named)
         return result
 
     def keyword_arguments(self, tx: Tx) -> dict[str, Any]:

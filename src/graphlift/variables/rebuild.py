@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType, FunctionType
 from typing import Any
 
+from graphlift.errors import Unsupported
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Var
+from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
+from graphlift.variables.cells import CellVariable
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.slots.type_lookup import mro_of, namespace_of
 
@@ -34,6 +38,21 @@ def new_function(
     made = FunctionType(code, module_globals, name, None, cells or None)
     made.__qualname__ = qualname
     return made
+
+
+def new_generator(code: CodeType, module_globals: dict[str, Any], cells: int, *values: Any) -> Any:
+    """A generator that was made but not run yet; `values` are its cells, then its parameters in order."""
+    params = list(values[cells:])
+    args = params[: code.co_argcount]
+    del params[: code.co_argcount]
+    names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    named = dict(zip(names, params, strict=False))
+    del params[: len(names)]
+    if code.co_flags & CO_VARARGS:
+        args += params.pop(0)
+    if code.co_flags & CO_VARKEYWORDS:
+        named |= params.pop(0)
+    return FunctionType(code, module_globals, code.co_name, None, values[:cells] or None)(*args, **named)
 
 
 def fill_defaults(made: FunctionType, keyword_names: tuple[str, ...], *values: Any) -> None:
@@ -78,7 +97,7 @@ def function(codegen: Codegen, made: Any, cells: Sequence[Var]) -> None:
     """Build a function that the program made (`made` is its `FunctionVariable`)."""
     source = made.module_globals.source
     if source is None:
-        raise ValueError(f"{made!r} lives in a namespace without a place")
+        raise Unsupported(Reason.UNSUPPORTED_VALUE, f"{made!r} must become real and lives in no module")
     name, qualname = made.names
     codegen.call(
         new_function,
@@ -91,6 +110,26 @@ def function(codegen: Codegen, made: Any, cells: Sequence[Var]) -> None:
         ],
     )
     codegen.later(lambda: _fill_function(codegen, made))
+
+
+def generator(codegen: Codegen, frame: Any, cells: Sequence[Var]) -> None:
+    """Build a generator whose frame has not been started.
+
+    Arguments:
+        frame: the frame's state: its code, locals and globals.
+        cells: the cells of its free variables.
+    """
+    source = frame.module_globals.source
+    code: CodeType = frame.code
+    if source is None:
+        raise Unsupported(Reason.GENERATOR, f"{code.co_qualname} must become real and lives in no module")
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+    found = [frame.symbolic_locals[name] for name in code.co_varnames[:count]]
+    # A parameter that inner functions use has moved into a cell, which nobody else has seen yet.
+    params = [value.handle.value if isinstance(value, CellVariable) else value for value in found]
+    start: list[Var] = [ConstantVariable(code), PlaceVariable(source), ConstantVariable(len(cells))]
+    codegen.call(new_generator, [*start, *cells, *params])
 
 
 def _fill_function(codegen: Codegen, made: Any) -> None:

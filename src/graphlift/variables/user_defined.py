@@ -14,7 +14,7 @@ from typing import Any, Final
 from graphlift.errors import ObservedException
 from graphlift.heap import Handle
 from graphlift.polyfills import attributes as polyfills
-from graphlift.protocol import Codegen, Tx, Var
+from graphlift.protocol import ANY_FUNCTION, Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import InstanceDictSource, SlotSource, Source
 from graphlift.variables import rebuild
@@ -261,6 +261,8 @@ class UserDefinedObject(VariableTracker):
             return self.type_error(tx, "'{}' object is not callable")
         if attr.binding is Binding.C_METHOD:
             tx.fail(Reason.UNKNOWN_CALLABLE, f"an object of class {self.cls.__qualname__}")
+        if tx.expected is self and attr.binding is Binding.FUNCTION:
+            tx.expected = ANY_FUNCTION
         result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, args, kwargs)
         return result
 

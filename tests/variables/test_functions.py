@@ -116,6 +116,17 @@ def partials(x):
     return p(3), p(b=2, c=0), q(), q.args, q.keywords, bound_outside(x), bound_outside.func is decorated
 
 
+class Powers:
+    def power(self, x, p):
+        return x**p
+
+    square = functools.partialmethod(power, p=2)
+
+
+def partial_methods(x):
+    return Powers().square(x), Powers.square(Powers(), x), Powers.power.__get__(Powers())(x, 3)
+
+
 class Holder:
     def __init__(self):
         self.k = 3
@@ -171,7 +182,19 @@ def environment(x):
 
 @pytest.mark.parametrize(
     "program",
-    [calls, closures, recursion, fields, errors, decorators, partials, keywords, signatures, environment],
+    [
+        calls,
+        closures,
+        recursion,
+        fields,
+        errors,
+        decorators,
+        partials,
+        partial_methods,
+        keywords,
+        signatures,
+        environment,
+    ],
     ids=lambda f: f.__name__,
 )
 def test_program(program):

@@ -87,7 +87,8 @@ def test_loggers():
 
 
 def test_caches():
-    check(caches, X)
+    """What the user's cached functions give depends on earlier calls, so they are left to CPython."""
+    check(caches, X, graphs=None, breaks=None)
 
 
 def test_names_are_guarded():

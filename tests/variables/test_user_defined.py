@@ -109,6 +109,24 @@ def slots(x, s):
     return d, made.p + made.q, made, out, hasattr(s, "q")
 
 
+class SlotsWithFallback(Slots):
+    __slots__ = ("r",)
+
+    def __getattr__(self, name):
+        if name == "ghost":
+            return 1000
+        raise AttributeError("missing " + name)
+
+
+def slots_with_fallback(x, s):
+    try:
+        s.r
+    except AttributeError as e:
+        text = str(e)
+    s.r = getattr(s, "q", 0) + 1
+    return x + s.ghost, text, s.r
+
+
 def slots_and_dict(x, s):
     s.q = x
     s.r = 2
@@ -450,6 +468,7 @@ def test_program(program):
         (unhashable, lambda: Thing(2)),
         (slots, lambda: Slots(2)),
         (slots_and_dict, lambda: SlotsAndDict(2)),
+        (slots_with_fallback, lambda: SlotsWithFallback(2)),
         (descriptors, Described),
         (hooks, Hooked),
         (remapped, Remap),

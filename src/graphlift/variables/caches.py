@@ -1,9 +1,8 @@
 """Functions under ``functools.lru_cache``.
 
-What such a function gives for equal arguments is, by its contract, settled at the first call. One of an
-installed package or the standard library is really called, with constant arguments only, and what it gives is
-taken as it is; one of the user's is looked into, and must then give a constant and change nothing. Mirrors
-lru_cache_new of Modules/_functoolsmodule.c.
+What such a function gives depends on the calls before, of which nothing can be read. One of an installed
+package or the standard library is really called, with constant arguments only: it is there to look something
+up once. One of the user's breaks the graph. Mirrors lru_cache_new of Modules/_functoolsmodule.c.
 """
 
 from __future__ import annotations
@@ -12,12 +11,10 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from graphlift.heap import Handle
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.rules import files
-from graphlift.sources import AttrSource, Source
-from graphlift.variables import namespace
+from graphlift.sources import Source
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import wraps
 from graphlift.variables.rebuild import dict_of
@@ -36,16 +33,16 @@ class CachedFunctionVariable(UserDefinedObject):
     def call(
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        own = self.instance_dict(tx)
-        assert own is not None
-        wrapped: Any = namespace.lookup(tx, own, "__wrapped__", AttrSource)
         code = (dict_of(self.value) or {})["__wrapped__"].__code__
         values = [arg.realize(tx) for arg in args]
         named = {name: value.realize(tx) for name, value in kwargs.items()}
         constant = all(value.is_constant() for value in [*values, *named.values()])
-        if constant and not files.is_users(code.co_filename):
-            return self._really_call(tx, values, named)
-        return self._look_into(tx, wrapped.realize(tx), values, named)
+        if not constant or files.is_users(code.co_filename):
+            tx.fail(
+                Reason.SKIPPED_CALLABLE,
+                f"{code.co_qualname}, which is under lru_cache",
+            )
+        return self._really_call(tx, values, named)
 
     def _really_call(self, tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> VariableTracker:
         known = {name: value.as_constant() for name, value in kwargs.items()}
@@ -55,21 +52,8 @@ class CachedFunctionVariable(UserDefinedObject):
             tx.raise_real(error)
         return tx.make.from_value(result, None)  # type: ignore[return-value]
 
-    def _look_into(
-        self, tx: Tx, wrapped: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> VariableTracker:
-        before = _changes(tx)
-        result: VariableTracker = wrapped.call(tx, args, kwargs).realize(tx)
-        if not result.is_constant() or _changes(tx) != before:
-            tx.fail(Reason.SIDE_EFFECT, f"a call of {self!r} that does more than give a constant")
-        return result
-
     def __repr__(self) -> str:
         return "CachedFunctionVariable()"
-
-
-def _changes(tx: Tx) -> list[Handle]:
-    return [handle for handle in tx.heap.written if handle.real is not None]
 
 
 @wraps(_WRAPPER)

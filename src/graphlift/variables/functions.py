@@ -30,6 +30,7 @@ from graphlift.variables import cells, namespace, rebuild
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.cells import CellVariable
+from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.binding import bind_arguments
 from graphlift.variables.slots.type_lookup import anchor
@@ -155,6 +156,20 @@ class FunctionVariable(VariableTracker):
             return None
         found = cells.load(tx, self.closure[self.code.co_freevars.index(name)], name)
         return None if found is None else found.realize(tx)
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        if name == "__call__":
+            return self.call(tx, args, kwargs)
+        if name == "__get__" and args and not kwargs:
+            instance = args[0].realize(tx)
+            unbound = instance.is_constant() and instance.as_constant() is None
+            return self if unbound else tx.make.bound_method(self, instance)  # type: ignore[return-value]
+        if name not in OBJECT_METHODS or name == "__init__":
+            return self.refuse(tx, f"method {name!r}")
+        result: VariableTracker = OBJECT_METHODS[name](tx, self, args, kwargs)
+        return result
 
     def _check_may_inline(self, tx: Tx, real: FunctionType) -> None:
         if self.may_inline is None:

@@ -16,10 +16,11 @@ from types import (
 )
 from typing import Any, Final
 
+from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import MethodFunctionSource, MethodSelfSource, SlotSource, Source
-from graphlift.variables import namespace
+from graphlift.variables import namespace, rebuild
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps
 from graphlift.variables.classes import constructs
@@ -27,6 +28,7 @@ from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import type_lookup
+from graphlift.variables.user_defined import UserDefinedObject
 
 
 class BoundMethodVariable(VariableTracker):
@@ -244,7 +246,7 @@ def wrap_method_descriptor(tx: Tx, value: Any, source: Source | None) -> MethodD
 _PARTIAL_FIELDS: Final = {name: functools.partial.__dict__[name] for name in ("func", "args", "keywords")}
 
 
-class PartialVariable(VariableTracker):
+class PartialVariable(UserDefinedObject):
     """A ``functools.partial`` object.
 
     Attributes:
@@ -256,15 +258,13 @@ class PartialVariable(VariableTracker):
     __slots__ = ("args", "function", "keywords")
 
     def __init__(
-        self, function: Any, args: Sequence[Any], keywords: Any, source: Source | None = None
+        self, function: Any, args: Sequence[Any], keywords: Any, handle: Handle, source: Source | None = None
     ) -> None:
-        self.source = source
+        super().__init__(functools.partial, handle, source)
         self.function: Final = function
         self.args: Final = tuple(args)
         self.keywords: Final = keywords
-
-    def python_type(self, tx: Tx) -> type:
-        return functools.partial
+        handle.tracker = self
 
     def call(
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
@@ -283,19 +283,28 @@ class PartialVariable(VariableTracker):
         namespace.complete(tx, own)
         return {key.as_constant(): value for key, value in own.table.values()}
 
-    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        if name == "__call__":
+            return self.call(tx, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
         if name == "func":
             return self.function.realize(tx)  # type: ignore[no-any-return]
         if name == "args":
             return tx.make.tuple(self.args)  # type: ignore[return-value]
         if name == "keywords":
             return self.keywords.realize(tx)  # type: ignore[no-any-return]
-        if type_lookup(tx, functools.partial, name) is None and self.source is None:
-            attributes.raise_no_attribute(tx, functools.partial, name)
-        return self.refuse(tx, f"attribute {name!r}")
+        return super().read_member(tx, descriptor, name)
+
+    def may_write(self, descriptor: Any) -> bool:
+        return False
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(new_partial, [self.function, self.keywords, *self.args])
+        codegen.later(lambda: rebuild.attributes(codegen, self, self.handle))
 
     def __repr__(self) -> str:
         return f"PartialVariable({self.function!r})"
@@ -317,7 +326,7 @@ def wrap_partial(tx: Tx, value: functools.partial[Any], source: Source | None) -
     args = [tx.make.lazy(arg, args_source.item(index)) for index, arg in enumerate(value.args)]
     function = tx.make.lazy(value.func, source.child(SlotSource, _PARTIAL_FIELDS["func"]))
     keywords = tx.make.lazy(value.keywords, source.child(SlotSource, _PARTIAL_FIELDS["keywords"]))
-    return PartialVariable(function, args, keywords, source)
+    return PartialVariable(function, args, keywords, tx.heap.handle_of(value, source), source)
 
 
 @constructs(functools.partial, whole=True)
@@ -331,10 +340,11 @@ def _new_partial(
         tx.raise_(TypeError, "type 'partial' takes at least one argument")
     function, args = args[0], args[1:]
     inner = function.realize(tx)
-    if isinstance(inner, PartialVariable):
+    own = inner.handle.namespace if isinstance(inner, PartialVariable) else None
+    if isinstance(inner, PartialVariable) and (own is None or not own.table):
         named = {**inner.keyword_arguments(tx), **kwargs}
-        return PartialVariable(inner.function, [*inner.args, *args], _dictionary(tx, named))
-    return PartialVariable(function, args, _dictionary(tx, kwargs))
+        return PartialVariable(inner.function, [*inner.args, *args], _dictionary(tx, named), Handle())
+    return PartialVariable(function, args, _dictionary(tx, kwargs), Handle())
 
 
 def _dictionary(tx: Tx, named: Mapping[str, Any]) -> Any:

@@ -55,10 +55,14 @@ def hasattr_(tx: Tx, a: Any, name: str) -> bool:
     try:
         getattr_(tx, a, name)
     except ObservedException as error:
-        if not issubclass(error.value.python_type(tx), AttributeError):
+        if not _is_attribute_error(tx, error):
             raise
         return False
     return True
+
+
+def _is_attribute_error(tx: Tx, error: ObservedException) -> bool:
+    return issubclass(error.value.python_type(tx), AttributeError)
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -71,12 +75,19 @@ def object_getattr(tx: Tx, obj: VariableTracker, cls: type, name: str) -> Variab
     if hook.raw is not _OBJECT_GETATTRIBUTE and hook.binding is not Binding.C_METHOD:
         return _hooked_getattr(tx, obj, cls, name, hook)
     attr = type_lookup(tx, cls, name)
-    if attr is not None and attr.is_data and attr.binding in (Binding.PROPERTY, Binding.DESCRIPTOR):
+    if attr is not None and attr.binding in (Binding.PROPERTY, Binding.DESCRIPTOR):
         fallback = type_lookup(tx, cls, "__getattr__")
         if fallback is not None:
             getattribute = tx.make.builtin_method("__getattribute__", obj)
             return _with_fallback(tx, getattribute, bind(tx, fallback, obj, cls), name)
-    found = generic_lookup(tx, obj, cls, name, attr)
+    try:
+        found = generic_lookup(tx, obj, cls, name, attr)
+    except ObservedException as error:  # an unset slot; no user code ran
+        if attr is None or attr.binding not in (Binding.MEMBER, Binding.GETSET):
+            raise
+        if type_lookup(tx, cls, "__getattr__") is None or not _is_attribute_error(tx, error):
+            raise
+        found = None
     if found is not None:
         return found
     fallback = type_lookup(tx, cls, "__getattr__")

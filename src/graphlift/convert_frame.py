@@ -134,6 +134,7 @@ class Conversion:
                     self._announce(cut)
                     if self.settings.fullgraph:
                         raise
+                    cut.__traceback__ = None  # it leads to the frames that were interpreted
             return self._attempt(careful=True)
 
     def _attempt(self, careful: bool) -> _C.Entry | None:
@@ -153,7 +154,8 @@ class Conversion:
             return self._plain_entry(capture.assumptions.rows)
         except (SkipFrame, NotGuardableError):
             return None
-        except Unsupported:
+        except Unsupported as cut:
+            cut.frames.clear()
             if not careful:
                 raise
             return self._plain_entry(capture.assumptions.rows)

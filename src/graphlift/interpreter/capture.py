@@ -120,11 +120,14 @@ class Capture:
         self.forced = forced_breaks()
         self.careful = careful or self.forced is not None
         self.torch_state = _C.torch_state()
+        self._builders: list[Builder] = []
         self._at_end: list[Callable[[], None]] = []
 
     def maker(self, tx: Tx) -> Make:
         """The makers of trackers for one translator."""
-        return cast(Make, Builder(tx, self.objects))
+        builder = Builder(tx, self.objects)
+        self._builders.append(builder)
+        return cast(Make, builder)
 
     def is_symbolic(self, source: Source, number: float) -> bool:
         """Whether a number of the program is not to be fixed by this capture."""
@@ -142,6 +145,9 @@ class Capture:
         """Run what was put off to the end, and take apart what holds itself in circles."""
         while self._at_end:
             self._at_end.pop()()
+        for builder in self._builders:
+            builder.__dict__.clear()
+        self._builders.clear()
         self.heap.clear()
         self.objects.clear()
         self.reads.clear()

@@ -65,7 +65,7 @@ struct GlOp {
 /* Tables of the files in this folder, each ended by a row without a name. */
 extern const GlOp gl_root_ops[], gl_dict_access_ops[], gl_object_access_ops[], gl_slot_ops[], gl_iterator_ops[],
     gl_identity_ops[], gl_constant_ops[], gl_container_ops[], gl_tensor_ops[], gl_alias_ops[], gl_expression_ops[],
-    gl_state_ops[];
+    gl_state_ops[], gl_namespace_ops[];
 
 static inline PyObject *gl_parent(const GlNode *node, const GlRun *run) { return run->values[node->from]; }
 

@@ -417,7 +417,8 @@ int gl_guards_init(PyObject *module)
 {
     const GlOp *tables[] = {gl_root_ops,       gl_dict_access_ops, gl_object_access_ops, gl_slot_ops,
                             gl_iterator_ops,   gl_identity_ops,    gl_constant_ops,      gl_container_ops,
-                            gl_tensor_ops,     gl_alias_ops,       gl_expression_ops,    gl_state_ops};
+                            gl_tensor_ops,     gl_alias_ops,       gl_expression_ops,    gl_state_ops,
+                            gl_namespace_ops};
     if (op_table == NULL && (op_table = PyDict_New()) == NULL) {
         return -1;
     }

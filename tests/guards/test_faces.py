@@ -339,6 +339,20 @@ def containers():
         [{}, {"x": 1}, {1: 1, 2.5: 2}, {FN: 1}],
         [{"k": 1}, {1: 1, "k": 2}, None],
     )
+    yield (
+        Guard("namespace_lacks", A, (("k", "l"), ("hooks", "more"))),
+        [{"hooks": {}, "more": OrderedDict()}, {"more": {}, "hooks": {}, "x": 1}],
+        [
+            {"hooks": {}, "more": {}, "k": 1},
+            {"hooks": {}, "more": {}, "l": None},
+            {"hooks": {}},
+            {"hooks": {1: 2}, "more": {}},
+            {"hooks": {}, "more": OrderedDict(a=1)},
+            {"hooks": [], "more": {}},
+            {},
+            3,
+        ],
+    )
     yield Guard("absent", A, (1,)), [{}, {"1": 1}, {2: 1}], [{1: 1}, {True: 1}, {1.0: 1}]
     yield Guard("absent", A, (FN,)), [{}, {FN2: 1}], [{FN: 1}]
     yield Guard("has_key", A, ("k",)), [{"k": 1}, {1: 1, "k": 2}, OrderedDict(k=1)], [{}, {"x": 1}, None]

@@ -24,7 +24,7 @@ from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import wraps_if
 from graphlift.variables.lazy import LazyVariableTracker
 from graphlift.variables.slots import attributes, items, operators
-from graphlift.variables.slots.type_lookup import Binding, anchor, type_lookup
+from graphlift.variables.slots.type_lookup import Binding, TypeAttr, anchor, classes_written, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
 _Module: Final = torch.nn.Module
@@ -41,6 +41,8 @@ _GLOBAL_HOOKS: Final = tuple(
     f"_global{name}"
     for name in ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks")
 )
+#: What the instance must not have of its own for a call to be one of the class's ``forward``.
+_OVERRIDES: Final = ("_compiled_call_impl", "_call_impl", "forward")
 _NOT_HOOKED: Final = (dict, OrderedDict)
 
 
@@ -115,30 +117,36 @@ class ModuleVariable(UserDefinedObject):
     def call(
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        if self._calls_forward(tx):
+        forward = _plain_forward(tx, self.cls)
+        if forward is not None and self._is_undisturbed(tx) and _no_global_hooks(tx):
             if tx.expected is self:
                 tx.expected = ANY_FUNCTION
-            return self.invoke(tx, "forward", args, kwargs)
+            result: VariableTracker = attributes.call_attr(tx, forward, self, self.cls, args, kwargs)
+            return result
         return super().call(tx, args, kwargs)
 
-    def _calls_forward(self, tx: Tx) -> bool:
-        """Whether a call of the module is a call of ``forward`` and nothing else."""
-        call = type_lookup(tx, self.cls, "__call__")
-        implementation = type_lookup(tx, self.cls, "_call_impl")
-        if (
-            call is None
-            or call.raw is not _CALL
-            or implementation is None
-            or implementation.raw is not _CALL_IMPL
-        ):
+    def _is_undisturbed(self, tx: Tx) -> bool:
+        """Whether the module has no hooks, and nothing of its own that a call would use before the class's."""
+        own = self.instance_dict(tx)
+        if own is None:
             return False
-        compiled = self.getattr_(tx, "_compiled_call_impl").realize(tx)
-        if not compiled.is_constant() or self._own(tx, "_call_impl") is not None:
+        if own.real is None or own.source is None or own.dirty:
+            return self._lacks_all(tx, own)
+        real = own.real
+        if any(name in real for name in _OVERRIDES):
             return False
-        return self._has_no_hooks(tx) and _no_global_hooks(tx)
+        for name in _HOOKS:
+            hooks = real.get(name)
+            if type(hooks) not in _NOT_HOOKED or hooks or tx.heap.known(hooks) is not None:
+                return self._lacks_all(tx, own)
+        tx.guard("namespace_lacks", own.source, _OVERRIDES, _HOOKS)
+        return True
 
-    def _has_no_hooks(self, tx: Tx) -> bool:
-        return all(_is_empty(tx, self._own(tx, name)) for name in _HOOKS)
+    def _lacks_all(self, tx: Tx, own: Handle) -> bool:
+        """The same, asked one by one, for a module that the program made or wrote to."""
+        if any(namespace.lookup(tx, own, name, AttrSource) is not None for name in _OVERRIDES):
+            return False
+        return all(_is_empty(tx, namespace.lookup(tx, own, name, AttrSource)) for name in _HOOKS)
 
     def invoke(
         self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
@@ -185,9 +193,45 @@ def _is_empty(tx: Tx, entries: Var | None) -> bool:
     return count.is_constant() and count.as_constant() == 0
 
 
+def _plain_forward(tx: Tx, cls: type) -> TypeAttr | None:
+    """The class's ``forward`` where a call of an instance without hooks is a call of it and nothing else."""
+    key = (id(cls), _CALL)
+    if key in tx.reads and not classes_written(tx):
+        known: TypeAttr | None = tx.reads[key]
+        return known
+    found = tx.reads[key] = _find_plain_forward(tx, cls)
+    return found
+
+
+def _find_plain_forward(tx: Tx, cls: type) -> TypeAttr | None:
+    for name, wanted in (
+        ("__call__", _CALL),
+        ("_call_impl", _CALL_IMPL),
+        ("__getattribute__", _OBJECT_GETATTRIBUTE),
+    ):
+        attr = type_lookup(tx, cls, name)
+        if attr is None or attr.raw is not wanted:
+            return None
+    compiled = type_lookup(tx, cls, "_compiled_call_impl")
+    if compiled is None or compiled.raw is not None or compiled.written is not None:
+        return None
+    forward = type_lookup(tx, cls, "forward")
+    return forward if forward is not None and forward.binding is Binding.FUNCTION else None
+
+
+_NO_GLOBAL_HOOKS: Final = (id(module_file), "no global hooks")
+
+
 def _no_global_hooks(tx: Tx) -> bool:
+    known = tx.reads.get(_NO_GLOBAL_HOOKS)
+    if known is not None and all(tx.heap.known(hooks) is None for hooks in known):
+        return True
     handle = tx.globals_handle(vars(module_file), None)
-    return all(_is_empty(tx, namespace.lookup(tx, handle, name, GlobalSource)) for name in _GLOBAL_HOOKS)
+    found = [namespace.lookup(tx, handle, name, GlobalSource) for name in _GLOBAL_HOOKS]
+    if not all(_is_empty(tx, entries) for entries in found):
+        return False
+    tx.reads[_NO_GLOBAL_HOOKS] = [vars(module_file)[name] for name in _GLOBAL_HOOKS]
+    return True
 
 
 def _is_module(value: object) -> bool:

@@ -65,6 +65,50 @@ class HasKeyKind(_OneKey):
 
 
 @kind
+class NamespaceLacksKind(Kind):
+    """A namespace that lacks some names and has empty dictionaries under others, in one check.
+
+    Payload: (names that are absent, names of empty dictionaries).
+    """
+
+    name = "namespace_lacks"
+
+    def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
+        assert guard.source is not None
+        at = rows.at(guard.source)
+        absent, empty = guard.payload
+        rows.add("namespace_lacks", at, absent, empty)
+        return (at,), (absent, empty)
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        return isinstance(values[0], dict) and not _disturbing(payload, values[0])
+
+    def describe(self, payload: Any, *names: str) -> str:
+        absent, empty = (", ".join(f"`{name}`" for name in part) for part in payload)
+        return f"lacks {absent or 'nothing'}, and has nothing in {empty or 'nothing'}"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        owner = names[0].replace(".__dict__`", "`")
+        if not isinstance(values[0], dict):
+            return f"{names[0]} is no dictionary any more"
+        name = _disturbing(payload, values[0])[0]
+        if name in payload[0]:
+            return f"{owner} lacked `{name}`, now it has it"
+        return f"{owner} had nothing in `{name}`, now it has"
+
+
+def _disturbing(payload: Any, table: dict[Any, Any]) -> list[str]:
+    """The names of which the guard says what is not so."""
+    absent, empty = payload
+    there = [name for name in absent if dict_value(table, name) is not MISSING]
+    for name in empty:
+        found = dict_value(table, name)
+        if not isinstance(found, dict) or dict.__len__(found):
+            there.append(name)
+    return there
+
+
+@kind
 class AttrAbsentKind(_OneKey):
     """A name that an object's instance dictionary lacks, or an object without one."""
 

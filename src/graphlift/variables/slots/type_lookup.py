@@ -197,6 +197,11 @@ def _has_setter(tx: Tx, kind: type) -> bool:
     return type_lookup(tx, kind, "__set__") is not None or type_lookup(tx, kind, "__delete__") is not None
 
 
+def classes_written(tx: Tx) -> bool:
+    """Whether the program wrote to a class, so that what is kept of look-ups may be out of date."""
+    return bool(tx.reads.get(_WRITTEN))
+
+
 # --- classes written during the capture ---------------------------------------------------------
 
 

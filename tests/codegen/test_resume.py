@@ -148,7 +148,8 @@ def global_names(log):
 def imports(log):
     import collections.abc
     import sys as s
-    from os import path as p, sep  # noqa: I001
+    from os import path as p
+    from os import sep
 
     return collections.abc.Sized, p.__name__, sep, s is sys
 

@@ -61,6 +61,17 @@ class Original:
         return entered
 
     @cached_property
+    def _lines(self) -> dict[int | None, int]:
+        lines: dict[int | None, int] = {}
+        for at in range(len(self.decoded)):
+            lines.setdefault(self.decoded.line(at), at)
+        return lines
+
+    def first_of_line(self, step: int) -> int:
+        """The first step that stands at the same line."""
+        return self._lines[self.decoded.line(step)]
+
+    @cached_property
     def body(self) -> Body:
         """The instruction list behind the prologue."""
         return Body(disassemble(self.code), self.first)

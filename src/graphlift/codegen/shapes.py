@@ -112,7 +112,7 @@ def find_exits(original: Original, shape: Shape, operands: int | None = None) ->
     if region is not None:
         stack = shape.stack[: region.depth]
         if region.lasti:
-            stack += (_failed(decoded, shape),)
+            stack += (_failed(original, shape),)
         exits.append(_exit("handler", original, region.target, set(shape.live), (*stack, "value")))
     return exits
 
@@ -142,14 +142,17 @@ def _exit(
     return Exit(kind, Shape(index, live, stack))
 
 
-def _failed(decoded: Decoded, shape: Shape) -> Entry:
-    """The `lasti` that an exception of the step leaves: RERAISE puts back the one that it finds."""
-    step = decoded.step(shape.index)
+def _failed(original: Original, shape: Shape) -> Entry:
+    """The `lasti` that an exception of the step leaves: RERAISE puts back the one that it finds.
+
+    All that can be seen of it is the line, so the steps of a line share one, and handlers have fewer shapes.
+    """
+    step = original.decoded.step(shape.index)
     if step.op == "RERAISE" and step.operand:
         entry = shape.stack[-1 - step.operand]
         if _is(entry, "lasti"):
             return entry
-    return "lasti", shape.index
+    return "lasti", original.first_of_line(shape.index)
 
 
 def _is(entry: Entry, kind: Literal["lasti", "copy"]) -> bool:

@@ -323,6 +323,22 @@ def jump({names}):
     return _C.CompiledFunction(scope["jump"], object(), lambda compiled, params: NotImplemented)
 
 
+def test_called_functions_are_entered_through_call_code(host: Any) -> None:
+    """Value and error of an inner frame reach the outer one as if it had called it, once a call each."""
+
+    def inner(x, *, y=1):
+        return x // y
+
+    def outer(f):
+        try:
+            return f(6, y=2) + f(4) + f(1, y=0)
+        except ZeroDivisionError as error:
+            return [place.name for place in traceback.extract_tb(error.__traceback__)]
+
+    assert host.cut(outer)(host.cut(inner)) == outer(inner) == ["outer", "inner"]
+    assert host.entered == 3
+
+
 # --- size ------------------------------------------------------------------------------------------------
 
 

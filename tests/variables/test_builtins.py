@@ -386,21 +386,53 @@ def test_breaks(source):
     check(names["fn"], torch.ones(2), graphs=2, breaks=1)
 
 
-def test_numbers_that_change():
-    def fn(x, n, f):
-        return (
-            x * n + f,
-            n % 2,
-            sum([n, 1]),
-            max(n, 2),
-            [0] * 2,
-            range(n)[-1],
-            divmod(n, 3),
-            f"{n}",
-            n in (4, 5),
-            min(f, 1.0),
-            [1, 2, 3, 4, 5, 6, 7][n],
-        )
+def changing_numbers(x, n, f):
+    return (
+        x * n + f,
+        n % 2,
+        sum([n, 1]),
+        max(n, 2),
+        [0] * 2,
+        divmod(n, 3),
+        f"{n}",
+        n in (4, 5),
+        min(f, 1.0),
+        math.sqrt(n),
+        hash(n),
+        {n: 1}[n],
+        "%d" % n,
+    )
 
+
+def indices(x, n, f):
+    l = [1, 2, 3, 4, 5, 6, 7]
+    return (
+        x + f,
+        l[n],
+        l[:n],
+        range(n)[-1],
+        "abcdefgh"[n],
+        [0] * n,
+        list(range(n)),
+        l.pop(n),
+        (n, 1)[0],
+        enumerate(l, n).__next__(),
+    )
+
+
+@pytest.mark.parametrize("fn", [changing_numbers, indices])
+def test_numbers_that_change(fn):
     calls = [(torch.ones(2), n, n / 2) for n in (4, 5, 6, 4)]
-    check(fn, torch.ones(2), 3, 1.5, then=calls, recompiles=None)
+    done = check(fn, torch.ones(2), 3, 1.5, then=calls, recompiles=None, fullgraph=True)
+    assert not done.captured.failures and len(done.captured.graphs) > 1
+
+
+LIMIT = 3
+
+
+def test_globals():
+    def fn(x):
+        g = globals()
+        return x * g["LIMIT"], "nothing" in g, g.get("LIMIT")
+
+    check(fn, torch.ones(2), fullgraph=True)

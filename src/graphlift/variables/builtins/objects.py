@@ -123,7 +123,10 @@ def _vars(tx: Tx, value: Var | None = None) -> Any:
 
 @builtin(globals)
 def _globals(tx: Tx) -> Any:
-    tx.fail(Reason.UNSUPPORTED_BUILTIN, "globals()")
+    frame: Any = getattr(tx, "frame", None)  # of the program: models run in the frame that calls them
+    if frame is None:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "globals()")
+    return tx.make.namespace_dict(frame.module_globals)
 
 
 # --- identity and truth -------------------------------------------------------------------------------

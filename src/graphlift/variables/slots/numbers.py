@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphlift.protocol import Tx, Var
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.folding import known
 from graphlift.variables.slots import attributes, calls
 
 
@@ -19,14 +20,16 @@ def has_index(tx: Tx, a: Var) -> bool:
 def index_(tx: Tx, a: Var) -> int:
     """``operator.index(a)``, known now; TypeError in the program when the type has no ``__index__``."""
     operand: VariableTracker = a.realize(tx)
-    if isinstance(operand, ConstantVariable) and isinstance(operand.value, int):
-        return int(operand.value)
+    value = known(tx, operand)  # a symbolic number is settled by that
+    if isinstance(value, int):
+        return int(value)
     method = attributes.lookup_special(tx, operand, "__index__") if has_index(tx, operand) else None
     if method is None:
         operand.type_error(tx, "'{}' object cannot be interpreted as an integer")
     result: VariableTracker = calls.call(tx, method, [], {}).realize(tx)
-    if isinstance(result, ConstantVariable) and isinstance(result.value, int):
-        return int(result.value)
+    value = known(tx, result)
+    if isinstance(value, int):
+        return int(value)
     name = result.python_type(tx).__name__
     tx.raise_(TypeError, f"__index__ returned non-int (type {name})")
 

@@ -19,6 +19,7 @@ from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.classes import ClassVariable, constructs
 from graphlift.variables.slots import attributes, iteration
 from graphlift.variables.slots.type_lookup import anchor, mro_of
+from graphlift.variables.tracebacks import TracebackVariable
 from graphlift.variables.user_defined import UserDefinedObject, c_new
 
 _FIELDS: Final = BaseException.__dict__
@@ -60,9 +61,19 @@ class ExceptionVariable(UserDefinedObject):
             return self.refuse(tx, f"attribute {name!r}")
         return super().unset_member(tx, descriptor, name)
 
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        if name == "__traceback__" and self.handle.value is None:
+            handled = tx.handled_exception()
+            if handled is not None and handled.realize(tx) is self:
+                return TracebackVariable()
+        return super().read_member(tx, descriptor, name)
+
     def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
         if name == "__traceback__":
-            return  # which frames a traceback shows is not followed; reading it breaks
+            # Which frames a traceback shows is not followed; that there is one, while none was taken away.
+            if value is None or not isinstance(value.realize(tx), TracebackVariable):
+                tx.heap.set_slot(self.handle, "value", "traceback replaced")
+            return
         if value is None:
             self.refuse(tx, f"deleting attribute {name!r}")
         if descriptor is _ARGS:
@@ -125,6 +136,8 @@ def _repr(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[
 
 
 def _with_traceback(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if not args or not isinstance(args[0].realize(tx), TracebackVariable):
+        tx.heap.set_slot(self.handle, "value", "traceback replaced")
     return self
 
 

@@ -163,7 +163,7 @@ class UserDefinedObject(VariableTracker):
                 value: VariableTracker = entry[1]
                 return value
             if slots.removed and descriptor in slots.removed:
-                attributes.raise_no_attribute(tx, self.cls, name)
+                attributes.raise_unset(tx, self.cls, name)
         if self.handle.real is None:
             if self.storage is not None and type(descriptor) is not MemberDescriptorType:
                 return self.storage.read_member(tx, descriptor, name)
@@ -180,7 +180,7 @@ class UserDefinedObject(VariableTracker):
 
     def unset_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
         """A member of an object that the program made and that nothing was stored in."""
-        attributes.raise_no_attribute(tx, self.cls, name)
+        attributes.raise_unset(tx, self.cls, name)
 
     def _real_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
         assert self.source is not None
@@ -188,7 +188,7 @@ class UserDefinedObject(VariableTracker):
             value = descriptor.__get__(self.handle.real)
         except AttributeError:
             tx.guard("member_unset", self.source, descriptor)
-            attributes.raise_no_attribute(tx, self.cls, name)
+            attributes.raise_unset(tx, self.cls, name)
         made = tx.make.lazy(value, self.source.child(SlotSource, descriptor))
         slots = self._slots()
         assert isinstance(made, VariableTracker) and slots.table is not None
@@ -221,7 +221,7 @@ class UserDefinedObject(VariableTracker):
         try:
             self.read_member(tx, descriptor, name)
         except ObservedException:
-            tx.raise_(AttributeError, name)
+            attributes.raise_unset(tx, self.cls, name, deleting=True)
         assert slots.table is not None
         tx.heap.drop(slots, descriptor)
         tx.heap.set_slot(slots, "removed", (slots.removed or set()) | {descriptor})

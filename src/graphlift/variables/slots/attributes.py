@@ -132,6 +132,14 @@ def generic_lookup(
     return None if attr is None else bind(tx, attr, obj, cls)
 
 
+def raise_unset(tx: Tx, cls: type, name: str, *, deleting: bool = False) -> NoReturn:
+    """The AttributeError of a slot in which nothing is stored."""
+    access: Callable[[Any], object] = (
+        (lambda o: delattr(o, name)) if deleting else (lambda o: getattr(o, name))
+    )
+    raise_as_real(tx, cls, access, {"__slots__": (name,)})
+
+
 def raise_no_attribute(tx: Tx, cls: type, name: str) -> NoReturn:
     """The AttributeError of a plain object."""
     tx.raise_(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
@@ -173,7 +181,7 @@ def _bind_property(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: typ
         return attr.value(tx)
     getter = property_function(tx, attr, _FGET)
     if getter is None:
-        _raise_as_real(tx, cls, lambda stand_in: property.__get__(attr.raw, stand_in, type(stand_in)))
+        raise_as_real(tx, cls, lambda stand_in: property.__get__(attr.raw, stand_in, type(stand_in)))
     return getter.realize(tx).call(tx, [obj], {})
 
 
@@ -333,7 +341,7 @@ def generic_setattr(
     own = obj.instance_dict(tx)
     if own is None:
         present = {} if attr is None else {name: None}
-        _raise_as_real(tx, cls, lambda stand_in: object.__setattr__(stand_in, name, None), present)
+        raise_as_real(tx, cls, lambda stand_in: object.__setattr__(stand_in, name, None), present)
     if value is not None:
         namespace.store(tx, own, name, _name(tx, name), value)
     elif not namespace.delete(tx, own, name, AttrSource):
@@ -357,8 +365,8 @@ def _set_property(
     function = property_function(tx, attr, _FDEL if value is None else _FSET)
     if function is None:
         if value is None:
-            _raise_as_real(tx, cls, lambda stand_in: property.__delete__(attr.raw, stand_in))
-        _raise_as_real(tx, cls, lambda stand_in: property.__set__(attr.raw, stand_in, None))
+            raise_as_real(tx, cls, lambda stand_in: property.__delete__(attr.raw, stand_in))
+        raise_as_real(tx, cls, lambda stand_in: property.__set__(attr.raw, stand_in, None))
     function.realize(tx).call(tx, [obj] if value is None else [obj, value], {})
 
 
@@ -381,13 +389,20 @@ def _set_by_method(
     call_attr(tx, method, descriptor.realize(tx), kind, [obj] if value is None else [obj, value])
 
 
-def _raise_as_real(
+def raise_as_real(
     tx: Tx, cls: type, access: Callable[[Any], object], attributes: Mapping[str, object] | None = None
 ) -> NoReturn:
     """Raise the AttributeError that `access` raises on an object of a class of the same name: the text
     is that of the running Python."""
     stand_in = type(
-        cls.__name__, (), {"__slots__": (), "__qualname__": cls.__qualname__, **(attributes or {})}
+        cls.__name__,
+        (),
+        {
+            "__slots__": (),
+            "__qualname__": cls.__qualname__,
+            "__module__": cls.__module__,
+            **(attributes or {}),
+        },
     )
     try:
         access(stand_in())

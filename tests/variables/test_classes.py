@@ -254,9 +254,15 @@ def dataclass(x):
     d = Data(3)
     d.b.append(x)
     return (
-        d.a * x, d, Data(1) == Data(1), Data(1) != Data(2), [f.name for f in dataclasses.fields(d)],
-        dataclasses.is_dataclass(d), dataclasses.replace(d, a=9).a, d.sum,
-    )  # fmt: skip
+        d.a * x,
+        d,
+        Data(1) == Data(1),
+        Data(1) != Data(2),
+        [f.name for f in dataclasses.fields(d)],
+        dataclasses.is_dataclass(d),
+        dataclasses.replace(d, a=9).a,
+        d.sum,
+    )
 
 
 def frozen(x, f):
@@ -300,10 +306,27 @@ class Text(str, enum.Enum):
 def enums(x, c):
     y = x * 2 if c is Color.R else x
     return (
-        y, c.value, c.name, c.nice, Color("g") is Color.G, c == Color.R, c != Color.G, [k.name for k in Color],
-        Color["G"].value, Number.B + 1, x * Number.B, Number(2) == 2, {Color.R: 1, Color.G: 2}[c], c, len(Color),
-        isinstance(c, Color), Text.U == "u", Text("u") is Text.U, (Bits.P | Bits.Q).value, Bits.P in (Bits.P | Bits.Q),
-    )  # fmt: skip
+        y,
+        c.value,
+        c.name,
+        c.nice,
+        Color("g") is Color.G,
+        c == Color.R,
+        c != Color.G,
+        [k.name for k in Color],
+        Color["G"].value,
+        Number.B + 1,
+        x * Number.B,
+        Number(2) == 2,
+        {Color.R: 1, Color.G: 2}[c],
+        c,
+        len(Color),
+        isinstance(c, Color),
+        Text.U == "u",
+        Text("u") is Text.U,
+        (Bits.P | Bits.Q).value,
+        Bits.P in (Bits.P | Bits.Q),
+    )
 
 
 def wrong_members(x):
@@ -389,9 +412,15 @@ class Ordered:
 def ordered(x):
     a, b = Ordered(1), Ordered(2)
     return (
-        x + 1, a < b, a >= b, a != b, sorted([b, a], key=lambda c: c.v)[0].v, max(a, b).v,
-        [c.v for c in sorted([b, a])], a in [Ordered(1)],
-    )  # fmt: skip
+        x + 1,
+        a < b,
+        a >= b,
+        a != b,
+        sorted([b, a], key=lambda c: c.v)[0].v,
+        max(a, b).v,
+        [c.v for c in sorted([b, a])],
+        a in [Ordered(1)],
+    )
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,21 @@ def dicts(x, m):
     d["a"].append(x)
     loud = Loud(a=1)
     return (
-        x + 1, d, d.extra(), d.default_factory is list, m[3], m, m.get(9), loud["a"], "everything" in loud, loud.get("z"),
-        {**loud}, list(loud.items()), dict(loud), loud.pop("a"),
-    )  # fmt: skip
+        x + 1,
+        d,
+        d.extra(),
+        d.default_factory is list,
+        m[3],
+        m,
+        m.get(9),
+        loud["a"],
+        "everything" in loud,
+        loud.get("z"),
+        {**loud},
+        list(loud.items()),
+        dict(loud),
+        loud.pop("a"),
+    )
 
 
 def overriding(x, it):

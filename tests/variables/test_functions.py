@@ -52,9 +52,18 @@ def fields(x):
     f.__name__ = "renamed"
     f.__dict__["more"] = 5
     return (
-        f(x), f.tag, f.more, f.__name__, f.__qualname__, f.__doc__, f.__module__, f.__code__.co_argcount,
-        hasattr(f, "nope"), f.__defaults__[0] is x, sorted(f.__dict__),
-    )  # fmt: skip
+        f(x),
+        f.tag,
+        f.more,
+        f.__name__,
+        f.__qualname__,
+        f.__doc__,
+        f.__module__,
+        f.__code__.co_argcount,
+        hasattr(f, "nope"),
+        f.__defaults__[0] is x,
+        sorted(f.__dict__),
+    )
 
 
 def errors(x):
@@ -166,10 +175,14 @@ def signatures(x):
 
     s = inspect.signature(f)
     return (
-        x + len(s.parameters), list(s.parameters), "b" in s.parameters, s.parameters["b"].default,
-        s.parameters["a"].default is inspect.Parameter.empty, s.parameters["c"].kind is inspect.Parameter.KEYWORD_ONLY,
+        x + len(s.parameters),
+        list(s.parameters),
+        "b" in s.parameters,
+        s.parameters["b"].default,
+        s.parameters["a"].default is inspect.Parameter.empty,
+        s.parameters["c"].kind is inspect.Parameter.KEYWORD_ONLY,
         [p.name for p in inspect.signature(decorated).parameters.values()],
-    )  # fmt: skip
+    )
 
 
 def environment(x):

@@ -199,6 +199,10 @@ def test_generators_that_leave():
     made = graphlift.compile(program, backend="eager", fullgraph=True)(X)
     plain = program(X)
     first, second = list(made[0]), list(plain[0])
-    assert torch.equal(first[0], second[0]) and torch.equal(first[1][0], second[1][0]) and first[1][1:] == second[1][1:]
+    assert (
+        torch.equal(first[0], second[0])
+        and torch.equal(first[1][0], second[1][0])
+        and first[1][1:] == second[1][1:]
+    )
     assert list(made[1]) == [3, 6] and made[1].__name__ == "<genexpr>"
     assert made[0].__qualname__ == plain[0].__qualname__

@@ -1,4 +1,4 @@
-"""Objects of the user's classes: attributes, slots, descriptors, special methods; found outside and made inside."""
+"""Objects of the user's classes: attributes, slots, descriptors, special methods."""
 
 from __future__ import annotations
 
@@ -67,9 +67,17 @@ def writing(x, a):
     a.__dict__.update(z=1)
     vars(a)["v"] = 2
     return (
-        a.new * a.w, hasattr(a, "calls"), getattr(a, "zzz", 4), a.direct, a.z, a.v, list(a.__dict__), "w" in a.__dict__,
-        a.__class__.__name__, type(a) is Thing,
-    )  # fmt: skip
+        a.new * a.w,
+        hasattr(a, "calls"),
+        getattr(a, "zzz", 4),
+        a.direct,
+        a.z,
+        a.v,
+        list(a.__dict__),
+        "w" in a.__dict__,
+        a.__class__.__name__,
+        type(a) is Thing,
+    )
 
 
 def unhashable(x, a):
@@ -211,9 +219,23 @@ def descriptors(x, h):
     checked = h.checked
     del h.checked
     return (
-        x * d, checked, first, new.once, new.dyn_x, hasattr(new, "nope"), new.d, type(h).d.name, h.once, h.d, n1, h.n,
-        Described.n, out, hasattr(h, "checked"), hasattr(h, "_checked"),
-    )  # fmt: skip
+        x * d,
+        checked,
+        first,
+        new.once,
+        new.dyn_x,
+        hasattr(new, "nope"),
+        new.d,
+        type(h).d.name,
+        h.once,
+        h.d,
+        n1,
+        h.n,
+        Described.n,
+        out,
+        hasattr(h, "checked"),
+        hasattr(h, "_checked"),
+    )
 
 
 class Hooked:
@@ -332,9 +354,22 @@ def operators(x):
     except TypeError as e:
         text = str(e)
     out = [
-        (a + b).v, (3 + a).v, a is b, (-a).v, ~a, a < Operand(99), a > Operand(2), a @ 1, text, a + Low(1), 6 in a,
-        f"{a:z}", f"{a!r}", str(a), [7, 8][a],
-    ]  # fmt: skip
+        (a + b).v,
+        (3 + a).v,
+        a is b,
+        (-a).v,
+        ~a,
+        a < Operand(99),
+        a > Operand(2),
+        a @ 1,
+        text,
+        a + Low(1),
+        6 in a,
+        f"{a:z}",
+        f"{a!r}",
+        str(a),
+        [7, 8][a],
+    ]
     a[1] = 2
     out.append(a.v)
     del a[3]

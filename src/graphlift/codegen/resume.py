@@ -15,19 +15,16 @@ CPython's own. Knows nothing of trackers or captures.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from graphlift import _C
-from graphlift.bytecode.decode import scan
-from graphlift.bytecode.emit import Emitter, Header, Pools, assemble
-from graphlift.bytecode.instruction import Instruction, Item, Label, Position, TryBegin, TryEnd
-from graphlift.bytecode.operands import unique_slot_names
+from graphlift.bytecode.emit import Emitter, Pools
+from graphlift.bytecode.instruction import Label, TryBegin, TryEnd
 from graphlift.bytecode.verbs import Verbs
-from graphlift.bytecode.versions import LAYOUT, OPCODES
+from graphlift.bytecode.versions import LAYOUT
 from graphlift.codegen.originals import Original, original
+from graphlift.codegen.segment_frame import SegmentFrame, assembled, shown_position, take
 from graphlift.codegen.shapes import (
     ALWAYS_JUMP,
     Entry,
@@ -39,7 +36,6 @@ from graphlift.codegen.shapes import (
     pushes_pair,
     range_around,
 )
-from graphlift.errors import InternalError
 
 __all__ = [
     "Entry",
@@ -136,149 +132,12 @@ def _pending_names(source: Original, index: int) -> tuple[str, ...]:
     return names
 
 
-# --- slots and prologue ---------------------------------------------------------------------------
-
-
-class _Offset:
-    """A constant to be: the offset of an instruction, in code units."""
-
-    def __init__(self, instruction: Instruction) -> None:
-        self.instruction = instruction
-
-
-class _Frame:
-    """The slots of a segment and how they and the stack are filled from its parameters.
-
-    Slots have the user's names and kinds. A free variable stays one, for ``super()`` and the words of
-    NameError depend on it; its cell is passed under another name and put in place.
-
-    Attributes:
-        header: of the segment's code.
-    """
-
-    def __init__(self, source: Original, shape: Shape, extra: Sequence[str] = ()) -> None:
-        code = source.code
-        free = set(source.decoded.slots[len(source.decoded.slots) - len(code.co_freevars) :])
-        self._shape = shape
-        self._free = {name: f".free_{name}" for name in shape.live if name in free}
-        params = (*(self._free.get(name, name) for name in shape.live), *shape.passed(), *extra)
-        taken = {*params, *code.co_cellvars}
-        self.header = replace(
-            Header.of(code),
-            flags=code.co_flags & ~(CO_VARARGS | CO_VARKEYWORDS),
-            argcount=len(params),
-            posonlyargcount=0,
-            kwonlyargcount=0,
-            varnames=(*params, *(name for name in code.co_varnames if name not in taken)),
-        )
-        _check_super(code, shape)
-
-    def prologue(self, emitter: Verbs, lasti: dict[int, Instruction]) -> None:
-        """Emit: put cells and stack in place, all before the frame counts as begun.
-
-        Arguments:
-            lasti: instructions that stand for the steps of ``lasti`` entries.
-        """
-        header = self.header
-        if header.freevars:
-            slots = unique_slot_names(header.varnames, header.cellvars, header.freevars)
-            emitter.emit("COPY_FREE_VARS", slots[len(slots) - len(header.freevars) :])
-        for name, param in self._free.items():
-            _take(emitter, param)
-            emitter.store_fast(name)
-        for at, entry in enumerate(self._shape.stack):
-            if entry == "null":
-                emitter.push_null()
-            elif entry == "value":
-                _take(emitter, f".stack{at}")
-            elif entry == "handled":
-                _take(emitter, f".stack{at}")
-                emitter.push_exc_info()
-                emitter.pop()
-            elif entry[0] == "lasti":
-                emitter.load_const(_Offset(lasti[entry[1]]))
-            else:
-                emitter.copy(at - entry[1])
-
-    def landmarks(self, source: Original) -> dict[int, Instruction]:
-        """Instructions never executed, at the positions of the steps of ``lasti`` entries."""
-        steps = {entry[1] for entry in self._shape.stack if isinstance(entry, tuple) and entry[0] == "lasti"}
-        return {step: Instruction("NOP", None, source.decoded.position(step)) for step in steps}
-
-    def dead_zone(self, landmarks: dict[int, Instruction]) -> list[Item]:
-        """What is jumped over: landmarks, and the making of the cells.
-
-        Up to 3.12, CPython takes a cell variable's slot for filled with its cell only if an instruction that
-        does so stands somewhere before the present one; else ``locals()`` gives the cell itself.
-        """
-        return [*(Instruction("MAKE_CELL", name) for name in self.header.cellvars), *landmarks.values()]
-
-
-def _check_super(code: CodeType, shape: Shape) -> None:
-    """Raise InternalError where ``super()`` would take a segment's first parameter for the function's."""
-    if "__class__" not in code.co_freevars or "super" not in code.co_names:
-        return
-    if not code.co_argcount or shape.live[:1] != code.co_varnames[:1]:
-        raise InternalError(f"super() in {code.co_qualname} would find another first argument")
-
-
-#: Whether one instruction can load a local and unbind it.
-_LOADS_AND_CLEARS = "LOAD_FAST_AND_CLEAR" in OPCODES
-
-
-def _take(emitter: Verbs, name: str) -> None:
-    """Move a local to the stack: the frame must not keep it alive, nor ``locals()`` show it."""
-    if _LOADS_AND_CLEARS:
-        emitter.emit("LOAD_FAST_AND_CLEAR", name)
-    else:
-        emitter.load_fast(name)
-        emitter.delete_fast(name)
-
-
-def _shown_position(source: Original, index: int) -> Position:
-    """A position with a line for a step: its own, or that of the last step before it that has one."""
-    for at in range(index, -1, -1):
-        position = source.decoded.position(at)
-        if position[0] is not None:
-            return position
-    return Header.of(source.code).first_position
-
-
-def _assembled(items: list[Item], header: Header, pools: Pools) -> CodeType:
-    """Assemble, with numbers put in for the `_Offset` constants."""
-    items = _with_reachable_slots(items, header)
-    made = assemble(items, header, pools)
-    if not any(type(value) is _Offset for value in made.co_consts):
-        return made
-    instructions = [item for item in items if isinstance(item, Instruction)]
-    units = {id(i): raw.offset >> 1 for i, raw in zip(instructions, scan(made.co_code), strict=True)}
-    consts = (units[id(value.instruction)] if type(value) is _Offset else value for value in made.co_consts)
-    return made.replace(co_consts=tuple(consts))
-
-
-def _with_reachable_slots(items: list[Item], header: Header) -> list[Item]:
-    """The list with instructions fused for two locals taken apart where a local now lies too far back."""
-    slots = unique_slot_names(header.varnames, header.cellvars, header.freevars)
-    near = set(slots[:16])
-    if len(near) == len(slots):
-        return items
-    result: list[Item] = []
-    for item in items:
-        handlers = OPCODES[item.op].handlers if isinstance(item, Instruction) else ()
-        if isinstance(item, Instruction) and len(handlers) == 2 and not near.issuperset(item.operand):
-            parts = zip(handlers, item.operand, strict=True)
-            result += (Instruction(op, name, item.position) for op, name in parts)
-        else:
-            result.append(item)
-    return result
-
-
 # --- resume code -----------------------------------------------------------------------------------
 
 
 def _resume_code(source: Original, shape: Shape) -> CodeType:
     code = source.code
-    frame = _Frame(source, shape)
+    frame = SegmentFrame(source, shape)
     landmarks = frame.landmarks(source)
     emitter = Emitter()
     frame.prologue(emitter, landmarks)
@@ -297,12 +156,12 @@ def _resume_code(source: Original, shape: Shape) -> CodeType:
     emitter.jump(entry)
     body, at = source.body.items, source.body.entry(enter)
     items = [*emitter.items, *frame.dead_zone(landmarks), *body[:at], entry, *body[at:]]
-    return _assembled(items, frame.header, Pools(frame.header, code.co_consts, code.co_names))
+    return assembled(items, frame.header, Pools(frame.header, code.co_consts, code.co_names))
 
 
 def _resume(emitter: Verbs, source: Original, index: int, begin: TryBegin | None) -> None:
     """Emit RESUME inside the step's range: a signal that comes in there is raised at the step."""
-    with emitter.at(_shown_position(source, index)):
+    with emitter.at(shown_position(source, index)):
         if begin is not None:
             emitter.items.append(begin)
         emitter.emit("RESUME", 0)
@@ -326,7 +185,7 @@ class _Leaving:
     ) -> None:
         self._source = source
         self._index = shape.index
-        self._frame = _Frame(source, shape, extra)
+        self._frame = SegmentFrame(source, shape, extra)
         self._exits = {leave.kind: (leave.shape, name) for leave, name in zip(exits, targets, strict=True)}
         self._jump = Label("jump")
         self._handler = Label("handler")
@@ -355,9 +214,9 @@ class _Leaving:
         act()
         if begin is not None:
             emitter.items.append(TryEnd(begin))
-        emitter.position = _shown_position(self._source, self._index)
+        emitter.position = shown_position(self._source, self._index)
         self._leave_all()
-        return _assembled(emitter.items, frame.header, Pools(frame.header))
+        return assembled(emitter.items, frame.header, Pools(frame.header))
 
     def step(self, keyword_names: tuple[str, ...]) -> None:
         """Emit the step itself, its result in the one form that the exits' shapes speak of."""
@@ -386,9 +245,9 @@ class _Leaving:
         """Emit the call of the inner segment."""
         emitter = self.emitter
         emitter.prepare_call()
-        _take(emitter, INNER)
+        take(emitter, INNER)
         emitter.callable_ready()
-        _take(emitter, INNER_VALUES)
+        take(emitter, INNER_VALUES)
         emitter.call_ex()
 
     def _leave_all(self) -> None:
@@ -432,7 +291,7 @@ class _Leaving:
         passed = shape.passed()
         for name in passed:
             # A traceback may keep the frame, and the frame would keep the exception.
-            _take(emitter, name.replace(".stack", ".out"))
+            take(emitter, name.replace(".stack", ".out"))
         emitter.build_tuple(len(shape.live) + len(passed))
         emitter.call(2)
         emitter.return_value()

@@ -26,10 +26,12 @@ class Segment:
     Attributes:
         compiled: the callable that jumps go to.
         exits: the segments that it may jump to.
+        code: the user's code, held weakly.
     """
 
-    def __init__(self, compiled: _C.CompiledFunction, exits: list[Segment]) -> None:
+    def __init__(self, compiled: _C.CompiledFunction, exits: list[Segment], code: CodeType) -> None:
         self.compiled = compiled
+        self.code = weakref.ref(code)
         self.exits = exits
         self._names: list[tuple[dict[str, Any], str]] = []
 
@@ -70,9 +72,9 @@ class Segments:
 
     def at(self, cut: Cut) -> Segment:
         """The segment that runs a cut's instruction (or calls the inner frame's segment) and goes on."""
-        key = (weakref.ref(cut.code), cut.shape, cut.keyword_names, cut.operands, id(cut.module_globals))
+        key = (id(cut.code), cut.shape, cut.keyword_names, cut.operands, id(cut.module_globals))
         segment = self._known.get(key)
-        if segment is None:
+        if segment is None or segment.code() is not cut.code:
             segment = self._known[key] = self._make_step(cut)
         return segment
 
@@ -85,15 +87,15 @@ class Segments:
         else:
             code = call_code(cut.code, cut.shape, cut.operands, exits, targets)
         _C.mark_skip(code)
-        return Segment(self._compiled(code, cut.module_globals, _leave_alone), segments)
+        return Segment(self._compiled(code, cut.module_globals, _leave_alone), segments, cut.code)
 
     def _resume(self, code: CodeType, shape: Shape, namespace: dict[str, Any]) -> Segment:
-        key = (weakref.ref(code), shape, None, -1, id(namespace))
+        key = (id(code), shape, None, -1, id(namespace))
         segment = self._known.get(key)
-        if segment is None:
+        if segment is None or segment.code() is not code:
             made = resume_code(code, shape)
             register(made, code, shape)
-            segment = self._known[key] = Segment(self._compiled(made, namespace, self._capture), [])
+            segment = self._known[key] = Segment(self._compiled(made, namespace, self._capture), [], code)
         return segment
 
     def _compiled(self, code: CodeType, namespace: dict[str, Any], capture: Any) -> _C.CompiledFunction:

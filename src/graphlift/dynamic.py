@@ -25,10 +25,10 @@ class Seen:
     __slots__ = ("changed", "last")
 
     def __init__(self) -> None:
-        self.last: dict[str, float] = {}
+        self.last: dict[str, object] = {}
         self.changed: set[str] = set()
 
-    def note(self, place: str, value: float) -> bool:
+    def note(self, place: str, value: object) -> bool:
         """Note a value; True when the place has ever held another one."""
         former = self.last.setdefault(place, value)
         if former != value or type(former) is not type(value):
@@ -62,6 +62,12 @@ class DynamicPolicy:
         seen = self._shared if type(source) is ParamSource else self._own
         changed = seen.note(source.name(), value)
         return changed and (self._automatic or self._dynamic is True) and value not in (0, 1)
+
+    def moves(self, source: Source, position: object) -> bool:
+        """Whether the iterator at `source`, of a resumed loop, stands elsewhere from capture to capture."""
+        if type(source) is not ParamSource or not source.name().startswith("."):
+            return False  # one that the program was handed is another iterator each time
+        return self._own.note(f"{source.name()}.position", position)
 
     def sizes(self, source: Source, tensor: torch.Tensor) -> tuple[bool, ...] | None:
         """For each dimension of the tensor at `source`, whether its size is to be symbolic; None for none.

@@ -45,9 +45,7 @@ class Reason(enum.Enum):
     DATA_DEPENDENT_SHAPE = ReasonText(
         "Data-dependent output shape",
         "The shape of this operation's result depends on the values of its inputs.",
-        (
-            "Use an operation whose result shape is known, e.g. `torch.where` with three arguments.",
-        ),
+        ("Use an operation whose result shape is known, e.g. `torch.where` with three arguments.",),
     )
     NO_TENSOR_MODEL = ReasonText(
         "Operation without a symbolic model",
@@ -114,6 +112,11 @@ class Reason(enum.Enum):
         "Generator used in a way that cannot be followed",
         "A generator is a suspended frame; this use of it needs the real one.",
         ("Build a list first.",),
+    )
+    ITERATOR = ReasonText(
+        "Step of an iterator that cannot be looked into",
+        "The iterator was made elsewhere and stands at another item each time; only itself knows the next.",
+        ("Nothing need be done: the code between two such steps is captured once.",),
     )
     EXCEPTION = ReasonText(
         "Exception that cannot be followed",

@@ -137,6 +137,10 @@ class Capture:
         """For each dimension of an input whether its size is not to be fixed; None for none."""
         return None if self._policy is None else self._policy.sizes(source, tensor)
 
+    def moves(self, source: Source, position: object) -> bool:
+        """Whether an iterator is not to be followed from its present position."""
+        return self._policy is not None and self._policy.moves(source, position)
+
     def at_end(self, action: Callable[[], None]) -> None:
         """Have `action()` called when the capture is over, whatever came of it; latest first."""
         self._at_end.append(action)

@@ -19,7 +19,7 @@ from graphlift.variables.builder import wraps
 from graphlift.variables.builtin_object import BuiltinObjectVariable, constant, make_tuple, method
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.iterator_state import DONE
-from graphlift.variables.iterators import IteratorVariable
+from graphlift.variables.iterators import IteratorVariable, wrap_opaque_iterator
 from graphlift.variables.slots import calls, items, iteration, operators
 
 
@@ -304,7 +304,9 @@ def wrap_dict_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
     """Position and dictionary are read without moving the iterator, and guarded."""
     state = _C.iterator_state(value)
     if state is None or source is None or state[1] < 0:
-        tx.fail(Reason.UNSUPPORTED_VALUE, "a dictionary iterator that is at its end")
+        return wrap_opaque_iterator(tx, value, source)
+    if tx.capture.moves(source, state[1]):
+        return wrap_opaque_iterator(tx, value, source)
     tx.guard("type", source, type(value))
     tx.guard("iterator", source, state[1])
     part = next(part for part, cls in _ITERATOR_TYPES.items() if cls is type(value))

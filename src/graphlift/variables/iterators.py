@@ -7,13 +7,15 @@ of Objects/listobject.c, tupleobject.c and rangeobject.c.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from graphlift import _C
 from graphlift.errors import ObservedException
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
 from graphlift.sources import IteratorSource, Source
 from graphlift.variables import iterator_state
 from graphlift.variables.base import VariableTracker
@@ -290,13 +292,71 @@ def _finished_callable_iterator() -> Iterator[Any]:
     return done
 
 
+class OpaqueIteratorVariable(IteratorVariable):
+    """An existing iterator whose next item is asked of itself: each step breaks the graph.
+
+    Attributes:
+        kind: its class.
+    """
+
+    __slots__ = ("kind",)
+    leaf = True
+
+    def __init__(self, kind: type, handle: Handle, source: Source | None) -> None:
+        super().__init__(handle, source)
+        self.kind: Final = kind
+
+    def python_type(self, tx: Tx) -> type:
+        return self.kind
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        tx.fail(Reason.ITERATOR, f"the next item of a {self.kind.__name__}")
+
+    def call_method(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        if name not in ("__iter__", "__next__"):
+            self.refuse(tx, f"method {name!r}")
+        return super().call_method(tx, name, args, kwargs)
+
+
 # --- iterators from outside -------------------------------------------------------------------------
+
+_OPAQUE: Final[tuple[type, ...]] = (
+    enumerate,
+    zip,
+    map,
+    filter,
+    reversed,
+    type(reversed([])),
+    type(iter(set())),
+    type(iter("")),
+    type(iter("\xe9")),
+    type(iter(b"")),
+    type(reversed({})),
+    type(reversed({}.values())),
+    type(reversed({}.items())),
+    type(iter(int, 1)),
+    GETITEM_ITERATOR,
+    *(kind for kind in vars(itertools).values() if isinstance(kind, type)),
+)
+
+
+@wraps(*_OPAQUE)
+def wrap_opaque_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
+    """An iterator that takes from others or whose place cannot be read."""
+    if source is None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"a {type(value).__name__} made outside the captured code")
+    tx.guard("type", source, type(value))
+    return OpaqueIteratorVariable(type(value), tx.heap.handle_of(value, source), source)
 
 
 @wraps(LIST_ITERATOR, TUPLE_ITERATOR)
 def wrap_sequence_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
     """Position and sequence are read without moving the iterator, and guarded."""
     state = _C.iterator_state(value)
+    if source is not None and state is not None and tx.capture.moves(source, state[1]):
+        return wrap_opaque_iterator(tx, value, source)
     handle = tx.heap.handle_of(value, source)
     if source is not None:
         tx.guard("type", source, type(value))
@@ -317,6 +377,8 @@ def wrap_sequence_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
 def wrap_range_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
     """What is left of the range is read without moving the iterator, and guarded."""
     start, step, length = _C.iterator_state(value)  # type: ignore[misc]
+    if source is not None and tx.capture.moves(source, length):
+        return wrap_opaque_iterator(tx, value, source)
     if source is not None:
         tx.guard("type", source, RANGE_ITERATOR)
         tx.guard("iterator", source, (start, step, length))

@@ -331,3 +331,24 @@ def test_sum_is_inlined():
 
     graph = check(g, torch.ones(2), fullgraph=True).captured.graphs[0]
     assert graph.count(" * ") == 3 and graph.count(" + ") == 3 and " = 0 + " in graph
+
+
+def test_existing_deques_can_be_added_to():
+    def fn(x, d):
+        y = x + 1
+        d.append(y)
+        d.appendleft("first")
+        d.extend([1, 2])
+        d += [3]
+        return y * 2
+
+    check(fn, torch.ones(2), deque([0], maxlen=5), then=[(torch.ones(2), deque())], fullgraph=True)
+
+
+def test_existing_deques_are_not_looked_into():
+    def fn(x, d):
+        y = x + 1
+        d.append(y)
+        return y * len(d), list(d), 5 in d, d[0], d == deque(), [v for v in d], bool(d)
+
+    check(fn, torch.ones(2), deque([0]), graphs=None, breaks=None, recompiles=None)

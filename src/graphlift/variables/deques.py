@@ -1,7 +1,7 @@
 """`collections.deque`. Mirrors Modules/_collectionsmodule.c.
 
 Items are the handle's `items`, its `value` is the greatest length or None. Only deques that the captured code
-makes are followed: no guard can read what an existing one holds without iterating over it.
+makes can be looked into: no guard can read what an existing one holds without iterating over it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from graphlift.reasons import Reason
 from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps
-from graphlift.variables.builtin_object import cannot_cycle, constant, method
+from graphlift.variables.builtin_object import BuiltinObjectVariable, cannot_cycle, constant, method
 from graphlift.variables.classes import constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.iterators import ReversedVariable, SequenceIteratorVariable
@@ -252,10 +252,98 @@ def new_deque(items: Iterable[Any], limit: int | None) -> DequeVariable:
     return var
 
 
+class ExistingDequeVariable(BuiltinObjectVariable):
+    """A deque that existed before: it can be added to, for real afterwards, but not looked into.
+
+    The handle's value is what is to be done: (method of the real class, arguments), oldest first.
+    """
+
+    __slots__ = ("handle",)
+    models = deque
+
+    def __init__(self, handle: Handle, source: Source | None) -> None:
+        self.source = source
+        self.handle: Final = handle
+
+    def python_type(self, tx: Tx) -> type:
+        return deque
+
+    def _do(self, tx: Tx, function: Any, *args: VariableTracker) -> None:
+        tx.heap.set_value(self.handle, (*(self.handle.value or ()), (function, args)))
+
+    @method()
+    def append(self, tx: Tx, item: VariableTracker) -> None:
+        """``deque.append``."""
+        self._do(tx, deque.append, item)
+
+    @method()
+    def appendleft(self, tx: Tx, item: VariableTracker) -> None:
+        """``deque.appendleft``."""
+        self._do(tx, deque.appendleft, item)
+
+    @method()
+    def extend(self, tx: Tx, other: VariableTracker) -> None:
+        """``deque.extend``."""
+        for item in iteration.unpack(tx, other):
+            self.append(tx, item)
+
+    @method()
+    def clear(self, tx: Tx) -> None:
+        """``deque.clear``."""
+        self._do(tx, deque.clear)
+
+    def truth(self, tx: Tx) -> VariableTracker | bool:
+        return self.refuse(tx, "truth")
+
+    def length(self, tx: Tx) -> VariableTracker:
+        return self.refuse(tx, "length")
+
+    def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        return self.refuse(tx, "an item")
+
+    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
+        self.refuse(tx, "setting an item")
+
+    def delitem(self, tx: Tx, key: VariableTracker) -> None:
+        self.refuse(tx, "deleting an item")
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        return self.refuse(tx, "iteration")
+
+    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self.refuse(tx, "membership")
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self.refuse(tx, "comparison")
+
+    def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self.refuse(tx, "+")
+
+    def inplace_concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        self.extend(tx, other)
+        return self
+
+    def repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self.refuse(tx, "*")
+
+    def inplace_repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self.refuse(tx, "*=")
+
+    def write_back(self, codegen: Codegen, handle: Handle) -> None:
+        """Do for real what the program did."""
+        for function, args in handle.value or ():
+            codegen.run(function, [self, *args])
+
+
 @wraps(deque)
 def wrap_deque(tx: Tx, value: deque[Any], source: Source | None) -> Var:
-    """An existing deque cannot be looked into."""
-    tx.fail(Reason.UNSUPPORTED_VALUE, "a deque made outside the captured code")
+    """Only the type of an existing deque is guarded."""
+    if source is None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, "a deque made outside the captured code")
+    tx.guard("type", source, deque)
+    handle = tx.heap.handle_of(value, source)
+    handle.tracker = var = ExistingDequeVariable(handle, source)
+    return var
 
 
 @constructs(deque, whole=True)

@@ -49,13 +49,18 @@ def sizes_in_slices(x):
     return x[: n // 2], x[n - 1], x[:, : x.size(1)]
 
 
+def sizes_as_indices(x):
+    n = x.size(0)
+    return x[n - 1, ..., 1], x[n - 1, 1:], x[..., n - n], x[:, n - 2 - (n - 3)], x[n - 1][n - n]
+
+
 def rows_of_ones(x):
     return torch.cat([x, torch.ones(1, x.size(1))]), x.split(1, dim=1)[0], torch.arange(x.size(0))
 
 
 @pytest.mark.parametrize(
     "program",
-    [sizes_in_arithmetic, sizes_in_control_flow, sizes_in_containers, sizes_in_slices, rows_of_ones],
+    [sizes_in_arithmetic, sizes_in_control_flow, sizes_in_containers, sizes_in_slices, sizes_as_indices, rows_of_ones],
     ids=lambda p: p.__name__,
 )
 def test_sizes(program):

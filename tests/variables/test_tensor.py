@@ -102,7 +102,16 @@ def autograd_facts(x):
 
 
 def views(x):
-    return x.T, x.mT, x.transpose(0, 1), x.permute(1, 0), x.flatten(), x.unsqueeze(0), x.expand(2, 3, 4), x.data
+    return (
+        x.T,
+        x.mT,
+        x.transpose(0, 1),
+        x.permute(1, 0),
+        x.flatten(),
+        x.unsqueeze(0),
+        x.expand(2, 3, 4),
+        x.data,
+    )
 
 
 def several_results(x):
@@ -205,6 +214,16 @@ def test_attributes_put_on_a_tensor():
 )
 def test_errors_are_the_same(program):
     check(program, X, graphs=None, breaks=None)
+
+
+def test_truth_asked_of_a_stored_comparison():
+    def f(x):
+        positive = x.sum() > 0
+        if not positive:
+            return x + 1
+        return x - 1 if positive and x is not None else x
+
+    check(f, X, graphs=None, breaks=None)
 
 
 @pytest.mark.parametrize(

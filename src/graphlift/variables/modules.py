@@ -126,7 +126,7 @@ class ModuleVariable(UserDefinedObject):
         return super().call(tx, args, kwargs)
 
     def _is_undisturbed(self, tx: Tx) -> bool:
-        """Whether the module has no hooks, and nothing of its own that a call would use before the class's."""
+        """Whether the module has no hooks, and nothing of its own that a call would use first."""
         own = self.instance_dict(tx)
         if own is None:
             return False

@@ -27,6 +27,7 @@ from graphlift.variables.slots import attributes
 from graphlift.variables.symbolic import SymNodeVariable
 from graphlift.variables.tensor_attributes import ATTRIBUTES, size_of
 from graphlift.variables.tensor_fields import lookup_field, store_field, write_back_fields
+from graphlift.variables.tensor_indices import pick_symbolic
 from graphlift.variables.tensor_methods import call_tensor_method, has_method
 
 #: Guard kind of a tensor; payload: its `MetaRecord`.
@@ -150,7 +151,10 @@ class TensorVariable(VariableTracker):
         return size
 
     def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
-        return record(tx, operator.getitem, (self.value, as_graph_argument(tx, key)))
+        value, place = pick_symbolic(tx, self.value, as_graph_argument(tx, key))
+        if place == ():
+            return _result(tx, value)  # type: ignore[return-value]
+        return record(tx, operator.getitem, (value, place))
 
     def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
         place, stored = as_graph_argument(tx, key), as_graph_argument(tx, value)

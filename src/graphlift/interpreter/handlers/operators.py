@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphlift.interpreter.dispatch import Handler, Translator, family, handler
 from graphlift.protocol import Var
+from graphlift.reasons import Reason
 from graphlift.variables.slots import items, operators
 
 
@@ -35,8 +36,11 @@ def UNARY_NOT(tx: Translator, operand: None) -> None:
 
 @handler
 def TO_BOOL(tx: Translator, operand: None) -> None:
+    # The jump that follows takes nothing but a bool, so it is this instruction that CPython must run.
     truth = operators.truth(tx, tx.stack[-1])
-    tx.stack[-1] = tx.make.constant(truth) if isinstance(truth, bool) else truth
+    if not isinstance(truth, bool):
+        tx.fail(Reason.DATA_DEPENDENT_BRANCH, f"attempted to jump with {truth!r}")
+    tx.stack[-1] = tx.make.constant(truth)
 
 
 @handler

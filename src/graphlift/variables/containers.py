@@ -19,8 +19,9 @@ from graphlift.sources import Source
 from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.classes import constructs
+from graphlift.variables.lists import ListVariable
 from graphlift.variables.mappings import VARIABLES, DictVariable, dict_storage
-from graphlift.variables.sequences import ListVariable, TupleVariable, tuple_items
+from graphlift.variables.sequences import TupleVariable, tuple_items
 from graphlift.variables.sets import FrozenSetVariable, SetVariable
 from graphlift.variables.slots.type_lookup import Binding, anchor, mro_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject

@@ -24,33 +24,13 @@ from graphlift.variables.builtin_object import (
     make_tuple,
     method,
 )
-from graphlift.variables.classes import constructs
 from graphlift.variables.dict_views import DictViewVariable
 from graphlift.variables.folding import DEPTH_LIMIT, FOLDABLE
 from graphlift.variables.iterators import ItemsIteratorVariable
 from graphlift.variables.namespace import is_plain_key
 from graphlift.variables.sequences import storage
+from graphlift.variables.set_order import History, replay
 from graphlift.variables.slots import iteration, text
-
-#: What was done to a set since it was empty: (method name, plain argument), oldest first. The first may be
-#: ``("=", (history or real set, method name, argument))``: the set is what that method made of another set.
-History = tuple[tuple[str, Any], ...]
-
-
-def replay(history: History) -> set[Any]:
-    """A real set to which the same was done, and which therefore has the same order."""
-    made: set[Any] = set()
-    for name, argument in history:
-        if name == "=":
-            origin, method_name, other = argument
-            base = replay(origin) if isinstance(origin, tuple) else origin
-            made = base.copy() if method_name == "copy" else getattr(base, method_name)(other)
-        elif name == "pop":
-            made.pop()
-        else:
-            getattr(made, name)(argument)
-    return made
-
 
 _SET_ITERATOR: Final[type] = type(iter(set()))
 
@@ -520,23 +500,3 @@ def new_set(tx: Tx, items: Sequence[Var], cls: type = set) -> Var:
     var = (SetVariable if cls is set else FrozenSetVariable)(handle)
     handle.tracker = var
     return var
-
-
-@constructs(set)
-def _new_set(tx: Tx, cls_var: Any, cls: type, args: Any, kwargs: Any) -> Any:
-    if cls is not set:
-        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from set")
-    return tx.make.set([])
-
-
-@constructs(frozenset, whole=True)
-def _new_frozenset(tx: Tx, cls_var: Any, cls: type, args: Any, kwargs: Any) -> Any:
-    if cls is not frozenset or kwargs or len(args) > 1:
-        tx.fail(Reason.UNSUPPORTED_VALUE, f"making an object of {cls.__qualname__}")
-    made = cast(SetVariable, tx.make.set([], frozenset))
-    if args:
-        operand = args[0].realize(tx)
-        if isinstance(operand, FrozenSetVariable):
-            return operand
-        made.merge(tx, operand)
-    return made

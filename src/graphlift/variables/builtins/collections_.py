@@ -22,7 +22,7 @@ from graphlift.variables.dict_views import MappingProxyVariable
 from graphlift.variables.folding import fold, is_symbolic, known
 from graphlift.variables.ranges import RangeVariable
 from graphlift.variables.sequences import TupleVariable
-from graphlift.variables.sets import SetVariable
+from graphlift.variables.sets import FrozenSetVariable, SetVariable
 from graphlift.variables.slots import iteration, operators, sorting
 from graphlift.variables.slots.numbers import index_
 
@@ -199,6 +199,26 @@ def _proxy(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
     if not issubclass(mapping.python_type(tx), dict):
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a proxy of {mapping!r}")
     return MappingProxyVariable(mapping)
+
+
+@constructs(set)
+def _new_set(tx: Tx, cls_var: Any, cls: type, args: Any, kwargs: Any) -> Any:
+    if cls is not set:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from set")
+    return tx.make.set([])
+
+
+@constructs(frozenset, whole=True)
+def _new_frozenset(tx: Tx, cls_var: Any, cls: type, args: Any, kwargs: Any) -> Any:
+    if cls is not frozenset or kwargs or len(args) > 1:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"making an object of {cls.__qualname__}")
+    made = cast(SetVariable, tx.make.set([], frozenset))
+    if args:
+        operand = args[0].realize(tx)
+        if isinstance(operand, FrozenSetVariable):
+            return operand
+        made.merge(tx, operand)
+    return made
 
 
 def _fromkeys(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

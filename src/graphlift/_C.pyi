@@ -215,7 +215,7 @@ def read_tensor(tensor: Any) -> tuple[Any, ...]:
     """(dtype code, device type, device index, key set, requires_grad, sizes, strides, offset)."""
 
 def read_metadata(tensor: Any) -> tuple[Any, ...]:
-    """(dtype, device, layout, key set, requires_grad, is_leaf, sizes, strides, offset), torch's own objects."""
+    """(dtype, device, layout, key set, requires_grad, is_leaf, sizes, strides, offset)."""
 
 def tensor_place(tensor: Any) -> tuple[int, int, int, int] | None:
     """(storage identity, data pointer, bytes, offset in elements); None for a tensor without storage."""

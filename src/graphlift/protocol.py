@@ -6,6 +6,7 @@ or the code generator.
 
 from __future__ import annotations
 
+import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import CodeType
@@ -116,7 +117,7 @@ class Make(ABC):
         """A tuple (or named tuple, `torch.Size`) made by the program."""
 
     @abstractmethod
-    def dict(self, entries: Sequence[tuple[Var, Var]], cls: type = dict) -> Var:
+    def dict(self, entries: Sequence[builtins.tuple[Var, Var]], cls: type = dict) -> Var:
         """A dictionary made by the program."""
 
     @abstractmethod

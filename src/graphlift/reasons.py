@@ -115,7 +115,7 @@ class Reason(enum.Enum):
     )
     ITERATOR = ReasonText(
         "Step of an iterator that cannot be looked into",
-        "The iterator was made elsewhere and stands at another item each time; only itself knows the next.",
+        "The iterator was made elsewhere and stands at another item each time.",
         ("Nothing need be done: the code between two such steps is captured once.",),
     )
     EXCEPTION = ReasonText(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import CellType
 from typing import Any, cast
 
-from graphlift.bytecode.emit import Emitter
+from graphlift.bytecode.verbs import Verbs
 from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.errors import InternalError
 from graphlift.heap import Handle, Heap, Table
@@ -29,7 +29,7 @@ class SideEffects:
 
     def __init__(self, heap: Heap, codegen: PyCodegen) -> None:
         self._codegen = codegen
-        self._emitter: Emitter = codegen.emitter
+        self._emitter: Verbs = codegen.emitter
         self._written = [h for h in heap.written if h.real is not None and h.source is not None]
 
     def any(self) -> bool:

@@ -261,7 +261,8 @@ def test_a_capture_without_odd_operations_imports_neither_sympy_nor_dynamo():
             backend, mode, options, dynamic = "eager", None, None, None
         graph = OutputGraph(Heap())
         x, w = torch.ones(2, 3, 8), torch.nn.Parameter(torch.ones(8, 8))
-        a, b = (graph.add_tensor_input(t, ParamSource(None, (i, n))) for i, (t, n) in enumerate([(x, "x"), (w, "w")]))
+        pairs = enumerate([(x, "x"), (w, "w")])
+        a, b = (graph.add_tensor_input(t, ParamSource(None, (i, n))) for i, (t, n) in pairs)
         h = graph.call(F.linear, (a, b))
         h = graph.call(F.gelu, (h,))
         h = graph.call(F.layer_norm, (h, (8,)))

@@ -1,4 +1,4 @@
-"""Symbolic sizes and numbers: what they give, what is assumed of them, and that the graph serves other sizes."""
+"""Symbolic sizes and numbers: what they give, what is assumed of them, other sizes."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ LAYERS = [
     *[
         (make, V)
         for make in (
-            nn.ReLU, nn.ReLU6, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.Sigmoid, nn.Tanh, nn.SiLU, nn.Mish, nn.Softplus,
-            nn.Softsign, nn.Tanhshrink, nn.Hardtanh, nn.Hardsigmoid, nn.Hardswish, nn.Hardshrink, nn.Softshrink,
-            nn.LeakyReLU, nn.LogSigmoid, nn.PReLU,
+            nn.ReLU, nn.ReLU6, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.Sigmoid, nn.Tanh, nn.SiLU, nn.Mish,
+            nn.Softplus, nn.Softsign, nn.Tanhshrink, nn.Hardtanh, nn.Hardsigmoid, nn.Hardswish, nn.Hardshrink,
+            nn.Softshrink, nn.LeakyReLU, nn.LogSigmoid, nn.PReLU,
         )
     ],
     (lambda: nn.Threshold(0.1, 0.0), V),
@@ -273,7 +273,7 @@ def test_tied_weights_are_one_input():
             return self.b(self.a(x))
 
     checked = check(Tied(), V)
-    assert checked.captured.graphs[0].splitlines()[0].count('weight') == 1
+    assert checked.captured.graphs[0].splitlines()[0].count("weight") == 1
 
 
 def test_missing_attribute():

@@ -60,7 +60,14 @@ def rows_of_ones(x):
 
 @pytest.mark.parametrize(
     "program",
-    [sizes_in_arithmetic, sizes_in_control_flow, sizes_in_containers, sizes_in_slices, sizes_as_indices, rows_of_ones],
+    [
+        sizes_in_arithmetic,
+        sizes_in_control_flow,
+        sizes_in_containers,
+        sizes_in_slices,
+        sizes_as_indices,
+        rows_of_ones,
+    ],
     ids=lambda p: p.__name__,
 )
 def test_sizes(program):

@@ -14,6 +14,7 @@ from types import CodeType
 
 from graphlift.bytecode.emit import Emitter, Header, assemble
 from graphlift.bytecode.instruction import Item, Position
+from graphlift.bytecode.verbs import Verbs
 from graphlift.codegen.load_source import BINDING
 from graphlift.codegen.pycodegen import GRAPH_OUT, PyCodegen
 from graphlift.sources import ParamSource, Source
@@ -73,7 +74,7 @@ class EntryCode:
         self.bound: tuple[Source, ...] = tuple(bound)
 
     @staticmethod
-    def _load_bound(emitter: Emitter, start: int) -> None:
+    def _load_bound(emitter: Verbs, start: int) -> None:
         """Push the part of the binding that holds the graph's inputs."""
         emitter.load_fast(BINDING)
         if start:

@@ -7,7 +7,7 @@ the meantime, and no user code, can come between guard and use.
 
 from __future__ import annotations
 
-from graphlift.bytecode.emit import Emitter
+from graphlift.bytecode.verbs import Verbs
 from graphlift.sources import ParamSource, Source
 
 #: The hidden local that holds the binding; no user's name can be the same.
@@ -29,7 +29,7 @@ class BindingSlots:
         return tuple(self._slots)
 
 
-def load_source(emitter: Emitter, source: Source, slots: BindingSlots) -> None:
+def load_source(emitter: Verbs, source: Source, slots: BindingSlots) -> None:
     """Push the value at `source`."""
     if type(source) is ParamSource:
         emitter.load_fast(source.name())

@@ -45,7 +45,7 @@ class Shape(NamedTuple):
         stack: the value stack, bottom first.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of that name
     live: tuple[str, ...]
     stack: Stack = ()
 
@@ -149,10 +149,11 @@ def _failed(original: Original, shape: Shape) -> Entry:
     """
     step = original.decoded.step(shape.index)
     if step.op == "RERAISE" and step.operand:
-        entry = shape.stack[-1 - step.operand]
+        entry: Entry = shape.stack[-1 - step.operand]
         if _is(entry, "lasti"):
             return entry
-    return "lasti", original.first_of_line(shape.index)
+    first: int = original.first_of_line(shape.index)
+    return "lasti", first
 
 
 def _is(entry: Entry, kind: Literal["lasti", "copy"]) -> bool:
@@ -219,7 +220,8 @@ def _stack_after(decoded: Decoded, shape: Shape, jump: bool) -> Stack:
         # POP_TOP drops what a handler leaves for RERAISE; all else works on objects.
         if entry not in ("value", "null") and not (step.op == "POP_TOP" and _is(entry, "lasti")):
             raise InternalError(f"{decoded.text(shape.index)} takes a stack entry of the kind {entry}")
-    return shape.stack[:kept] + (_PAIR if pair else ("value",) * pushed)
+    values: list[Entry] = ["value"] * pushed
+    return (*shape.stack[:kept], *(_PAIR if pair else values))
 
 
 def _pushed(op: str, change: int) -> int:

@@ -60,7 +60,8 @@ class Context:
 
     def capture_call(self, compiled: _C.CompiledFunction, params: tuple[Any, ...]) -> Any:
         """What the C core asks when no entry of a compiled function holds."""
-        return self.entry_for(compiled.__wrapped__, params)
+        function: Any = compiled.__wrapped__
+        return self.entry_for(function, params)
 
     def entry_for(self, function: FunctionType, params: tuple[Any, ...]) -> Any:
         """A new entry for a call, already published; None: CPython runs it, hook on; NotImplemented: this
@@ -88,9 +89,7 @@ class Context:
             self._give_up(code, reasons)
             return None
         policy = self._policy(code)
-        conversion = Conversion(
-            function, params, self.settings, self.owner, self.log, policy, self._segments
-        )
+        conversion = Conversion(function, params, self.settings, self.owner, self.log, policy, self._segments)
         entry = conversion.run(reasons)
         if entry is not None:
             cache.add(entry)

@@ -118,7 +118,8 @@ def _make_twin_class(cls: type[torch.nn.Module]) -> type[torch.nn.Module]:
         "report": lambda self: self._graphlift_twin.report(),
         "_orig_mod": property(lambda self: self._graphlift_twin.original),
     }
-    made: type[torch.nn.Module] = type(cls)(cls.__name__, (cls,), body)
+    metaclass: Any = type(cls)
+    made: type[torch.nn.Module] = metaclass(cls.__name__, (cls,), body)
     return made
 
 

@@ -138,7 +138,7 @@ class CompiledObject:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self._target, *args, **kwargs)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self._target)
 

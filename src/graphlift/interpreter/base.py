@@ -197,7 +197,8 @@ class InstructionTranslatorBase(Translator):
 
     def call(self, function: Var, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None) -> Var:
         """Call a tracker."""
-        return calls.call(self, function, args, kwargs or {})
+        result: Var = calls.call(self, function, args, kwargs or {})
+        return result
 
     def keyword_arguments(self, mapping: Var) -> dict[str, Var]:
         """See `dispatch.Translator.keyword_arguments`."""

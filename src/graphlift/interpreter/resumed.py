@@ -25,8 +25,8 @@ class Resumed(NamedTuple):
     shape: Shape
 
 
-#: By identity, for code objects of two functions may be equal: the code and the user's code, held weakly (which
-#: keeps its entries, and through them the codes here, alive), and the shape.
+#: By identity, for code objects of two functions may be equal: the code and the user's code, held weakly
+#: (which keeps its entries, and through them the codes here, alive), and the shape.
 _resumed: dict[int, tuple[weakref.ref[CodeType], weakref.ref[CodeType], Shape]] = {}
 
 

@@ -5,7 +5,7 @@ Mirrors the name opcodes of Python/bytecodes.c; unbound names raise CPython's ow
 
 from __future__ import annotations
 
-from typing import cast
+from typing import NoReturn, cast
 
 from graphlift.heap import Handle
 from graphlift.interpreter.dispatch import Handler, Translator, family, handler
@@ -89,7 +89,7 @@ def _load_cell(tx: Translator, name: str) -> Var:
     return value
 
 
-def _raise_unbound_cell(tx: Translator, name: str) -> None:
+def _raise_unbound_cell(tx: Translator, name: str) -> NoReturn:
     if _plain(name) in tx.code.co_cellvars:
         tx.raise_(UnboundLocalError, _UNBOUND_LOCAL.format(_plain(name)))
     tx.raise_(NameError, _UNBOUND_FREE.format(_plain(name)))

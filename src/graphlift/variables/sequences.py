@@ -1,4 +1,4 @@
-"""Sequences: what lists and tuples have in common, and tuples (named ones, `torch.Size`, torch's results, too),
+"""Sequences: what lists and tuples have in common, and tuples (named ones, `torch.Size`, torch's results),
 which hold their items themselves. Mirrors Objects/tupleobject.c.
 """
 

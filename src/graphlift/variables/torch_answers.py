@@ -71,7 +71,22 @@ _PURE: Final = (
     torch.iinfo,
 )
 
-for _function in (*_STATE, *_PURE):
+
+def _of_state(function: Any) -> None:
+    fold = fold_call(function)
+
+    @torch_model(function)
+    def answer(tx: Tx, args: Args, kwargs: Kwargs) -> Var:
+        # Needed by itself where no operation of the graph reads the state anyway.
+        tx.capture.assumptions.add("torch_state", None, (tx.capture.torch_state,), tx)
+        found: Var = fold(tx, args, kwargs)
+        return found
+
+
+for _function in _STATE:
+    _of_state(_function)
+
+for _function in _PURE:
     torch_model(_function)(fold_call(_function))
 
 

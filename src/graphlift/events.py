@@ -180,13 +180,11 @@ class CaptureFinished(Event):
         code: the user's code object.
         outcome: what came of it.
         seconds: time by phase, e.g. ``{"translate": 0.002, "backend": 0.1}``.
-        instructions: how many were executed on symbols, inlined frames included.
     """
 
     code: CodeType
     outcome: Outcome
     seconds: Mapping[str, float] = field(default_factory=dict)
-    instructions: int = 0
 
 
 Listener = Callable[[Any], None]

@@ -72,7 +72,6 @@ class CaptureRecord:
         breaks: where graphs were cut.
         guard_count: guards of the entry made.
         seconds: time by phase.
-        instructions: how many were executed on symbols.
         error: graphlift's own failure, as text, or None.
     """
 
@@ -88,7 +87,6 @@ class CaptureRecord:
     breaks: list[Break] = field(default_factory=list)
     guard_count: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
-    instructions: int = 0
     error: str | None = None
     _guard_lines: Callable[[], Sequence[str]] = field(default=tuple, repr=False)
 
@@ -164,7 +162,6 @@ def _finished(event: events.CaptureFinished) -> None:
     if record is not None:
         record.outcome = event.outcome
         record.seconds = dict(event.seconds)
-        record.instructions = event.instructions
 
 
 def _graph(event: events.GraphFinished) -> None:

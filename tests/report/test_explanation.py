@@ -37,8 +37,8 @@ def gathered() -> ExplainOutput:
         events.emit(events.GraphBroken(1, reason, context, stack, lambda: reason.describe(context, stack)))
         events.emit(events.GraphFinished(1, CODE, Graph(add=1)))
         events.emit(events.EntryAdded(1, CODE, ["g"], lambda: ["n is 3 <int>"]))
-        events.emit(events.CaptureFinished(1, CODE, "captured", {"translate": 0.001, "backend": 0.002}, 9))
-        events.emit(events.CaptureFinished(2, CODE, "captured", {"translate": 0.001}, 4))
+        events.emit(events.CaptureFinished(1, CODE, "captured", {"translate": 0.001, "backend": 0.002}))
+        events.emit(events.CaptureFinished(2, CODE, "captured", {"translate": 0.001}))
         events.emit(events.InternalFailure(2, CODE, KeyError("ours")))
     return output
 

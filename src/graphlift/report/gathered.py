@@ -95,5 +95,5 @@ class Gathered:
             case events.CaptureFinished():
                 for phase, seconds in event.seconds.items():
                     self.times[phase] = self.times.get(phase, 0.0) + seconds
-                line = f"{place(event.code)}: {event.outcome}, {event.instructions} instructions"
+                line = f"{place(event.code)}: {event.outcome}"
                 self.captures.append(line)

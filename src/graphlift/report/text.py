@@ -54,7 +54,7 @@ def of_times(event: events.CaptureFinished) -> str:
     total = sum(event.seconds.values())
     phases = ", ".join(f"{name} {seconds * 1e3:.2f}" for name, seconds in event.seconds.items())
     text = (
-        f"TIME {place(event.code)}: {total * 1e3:.2f} ms, {event.instructions} instructions, {event.outcome}"
+        f"TIME {place(event.code)}: {total * 1e3:.2f} ms, {event.outcome}"
     )
     return f"{text} ({phases})" if phases else text
 

@@ -127,7 +127,7 @@ def _attach(tx: Tx, made: ContainerObject, kind: type, real: Any) -> None:
         made.storage = TupleVariable(tuple_items(tx, real, made.source), tuple)
     else:
         made.handle.complete = False
-        made.storage = (SetVariable if kind is set else FrozenSetVariable)(made.handle, made.source)
+        made.storage = (SetVariable if kind is set else FrozenSetVariable)(made.handle, made.source, made)
 
 
 @wraps_if(lambda value: kind_of(type(value)) is not None, order=60)

@@ -194,9 +194,14 @@ class DictVariable(BuiltinObjectVariable):
 
     def store(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
         """Put an entry; a key that is there stays the key object it was."""
-        identity = key.store_key(tx)
-        old = self.handle.table.get(identity) if self.handle.table else None
-        namespace.store(tx, self.handle, identity, key if old is None else old[0], value)
+        self._put(tx, key.store_key(tx), key, value)
+
+    def _put(self, tx: Tx, identity: Hashable, key: Var, value: Var) -> None:
+        handle = self.handle
+        if not handle.complete and type(identity) is not str:
+            namespace.lookup(tx, handle, identity)  # an equal key of another type may be there
+        old = handle.table.get(identity) if handle.table else None
+        namespace.store(tx, handle, identity, key if old is None else old[0], value)
 
     def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
         self.store(tx, key, value)
@@ -214,8 +219,7 @@ class DictVariable(BuiltinObjectVariable):
     def merge(self, tx: Tx, other: DictVariable) -> None:
         """Store all entries of another dictionary."""
         for identity, (key, value) in list(other.table(tx).items()):
-            old = self.handle.table.get(identity) if self.handle.table else None
-            namespace.store(tx, self.handle, identity, key if old is None else old[0], value)
+            self._put(tx, identity, key, value)
 
     @method("__init__")
     def _fill(self, tx: Tx, /, *args: VariableTracker, **kwargs: VariableTracker) -> None:

@@ -18,6 +18,7 @@ from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedTyp
 from graphlift.variables.builder import makes, wraps
 from graphlift.variables.builtin_object import (
     BuiltinObjectVariable,
+    KnownItemsVariable,
     Method,
     constant,
     make_list,
@@ -27,6 +28,7 @@ from graphlift.variables.builtin_object import (
 from graphlift.variables.dict_views import DictViewVariable
 from graphlift.variables.folding import DEPTH_LIMIT, FOLDABLE
 from graphlift.variables.iterators import ItemsIteratorVariable
+from graphlift.variables.mappings import DictVariable
 from graphlift.variables.namespace import is_plain_key
 from graphlift.variables.sequences import storage
 from graphlift.variables.set_order import History, replay
@@ -39,15 +41,20 @@ class SetVariable(BuiltinObjectVariable):
     """A set, or the set beneath an object of a derived class.
 
     Attributes:
-        handle: its elements (`table`) and its history (`value`; None where that is not known).
+        handle: its elements (`table`). Its `value` is, for a set made by the program, the history (None where
+            that is not known), for an existing one what was done to it: (real method, arguments).
+        owner: the object of a derived class that this is the set beneath of, or None.
     """
 
-    __slots__ = ("handle",)
+    __slots__ = ("handle", "owner")
     models: ClassVar[type[Any]] = set
 
-    def __init__(self, handle: Handle, source: Source | None = None) -> None:
+    def __init__(
+        self, handle: Handle, source: Source | None = None, owner: VariableTracker | None = None
+    ) -> None:
         self.source = source
         self.handle: Final = handle
+        self.owner: Final = owner
 
     def python_type(self, tx: Tx) -> type:
         return self.models
@@ -94,19 +101,15 @@ class SetVariable(BuiltinObjectVariable):
     def _in_order(self, tx: Tx) -> set[Any] | None:
         """A real set with the same history, or None where the history is not known."""
         table = self.table(tx)
+        if self.handle.real is not None:
+            known = not self.handle.dirty and all(type(key) in FOLDABLE for key in table)
+            return cast("set[Any]", self.handle.real) if known else None
         history: History | None = self.handle.value
-        if history is None and self.handle.real is not None and not self.handle.dirty:
-            values = [key for key in table if type(key) in FOLDABLE]
-            return cast("set[Any]", self.handle.real) if len(values) == len(table) else None
-        if history is None:
-            return None
-        return replay(history)
+        return None if history is None else replay(history)
 
     def _origin(self, tx: Tx) -> Any:
         """What the history of a derived set starts from; None where this one's is not known."""
-        if self.handle.value is not None:
-            return self.handle.value
-        return self._in_order(tx)
+        return self.handle.value if self.handle.real is None else self._in_order(tx)
 
     def unordered(self, tx: Tx) -> list[VariableTracker]:
         """The elements where their order does not matter."""
@@ -201,7 +204,7 @@ class SetVariable(BuiltinObjectVariable):
 
     def _check_exact(self, tx: Tx, what: str) -> None:
         """Break where the real method shows or makes the derived class that this is the set beneath of."""
-        if self.handle.tracker is not self:
+        if self.owner is not None:
             self.refuse(tx, f"{what} of a derived class,")
 
     @method()
@@ -223,21 +226,27 @@ class SetVariable(BuiltinObjectVariable):
         """The set that a method makes of this one and others."""
         table = dict(self.table(tx))
         origin = self._origin(tx)
-        for other in others:
+        for each in others:
+            other = _fixed(tx, each)
             found = _elements(tx, other)
             if name == "symmetric_difference":
                 new = {key: entry for key, entry in found.items() if key not in table}
                 table = {key: entry for key, entry in table.items() if key not in found} | new
-            else:
-                table = {
-                    key: entry for key, entry in table.items() if (key in found) is (name == "intersection")
-                }
+            elif name == "difference":
+                table = {key: entry for key, entry in table.items() if key not in found}
+            else:  # of equal elements the one stays that is in the smaller set, or in an iterable
+                mine, theirs = (table, found) if self._is_smaller(tx, table, other) else (found, table)
+                table = {key: entry for key, entry in mine.items() if key in theirs}
             argument = _plain_argument(tx, other)
             origin = None if origin is None or argument is None else (("=", (origin, name, argument)),)
         result = self._fresh(tx)
         result.handle.table = table
         result.handle.value = origin if isinstance(origin, tuple) else None
         return result
+
+    @staticmethod
+    def _is_smaller(tx: Tx, table: Table, other: Var) -> bool:
+        return _is_set(tx, other) and len(_elements(tx, other)) > len(table)
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         name = _OPERATORS.get(op)
@@ -256,31 +265,42 @@ class SetVariable(BuiltinObjectVariable):
         if name == "union":
             self.merge(tx, other)
         else:
-            self._become(tx, self._derived(tx, name, (other,)), name, other)
+            self._become(tx, name, other)
         return self
 
-    def _become(self, tx: Tx, other: SetVariable, name: str, argument: Var) -> None:
-        """Take over the elements of a derived set; `name` is the method whose ``_update`` form did it."""
-        plain = _plain_argument(tx, argument)
-        self._note(tx, None if plain is None else (f"{name}_update", plain))
-        tx.heap.set_table(self.handle, dict(other.table(tx)))
+    def _become(self, tx: Tx, name: str, other: VariableTracker) -> None:
+        """Take over what the method `name` makes of this set (its ``_update`` form)."""
+        other = _fixed(tx, other)
+        table = dict(self._derived(tx, name, (other,)).table(tx))
+        self._note(tx, f"{name}_update", _plain_argument(tx, other), _snapshot(tx, other))
+        tx.heap.set_table(self.handle, table)
 
-    def _note(self, tx: Tx, step: tuple[str, Any] | None) -> None:
-        """Add a step to the history, before the table changes; None: the history is lost."""
+    def _note(self, tx: Tx, name: str, plain: Any, *args: Var) -> None:
+        """Note what is about to be done.
+
+        Arguments:
+            name: the method.
+            plain: its argument as a host value for the history; None: the history is lost.
+            args: its arguments for doing it for real, where the set existed before.
+        """
         self.table(tx)
-        history = self.handle.value
-        if history is None and self.handle.real is None and not self.handle.table:
-            history = ()
-        tx.heap.touch(self.handle)
-        tx.heap.set_slot(self.handle, "value", None if step is None or history is None else (*history, step))
+        handle = self.handle
+        tx.heap.touch(handle)
+        if handle.real is not None:
+            tx.heap.set_slot(handle, "value", (*(handle.value or ()), (getattr(set, name), args)))
+            return
+        history = () if handle.value is None and not handle.table else handle.value
+        known = history is not None and (plain is not None or name == "pop")
+        tx.heap.set_slot(handle, "value", (*history, (name, plain)) if known else None)
 
     def merge(self, tx: Tx, other: VariableTracker) -> None:
         """Add all elements of an iterable."""
+        other = _fixed(tx, other)
         argument = _plain_argument(tx, other)
         found = _elements(tx, other)
         if argument is None and all(type(key) in FOLDABLE for key in found) and not _is_set(tx, other):
             argument = list(found)
-        self._note(tx, None if argument is None else ("update", argument))
+        self._note(tx, "update", argument, _snapshot(tx, other))
         for key, entry in found.items():
             if key not in self.table(tx):
                 tx.heap.put(self.handle, key, entry)
@@ -290,7 +310,7 @@ class SetVariable(BuiltinObjectVariable):
         """``set.add``."""
         item = item.realize(tx)
         key = item.store_key(tx)
-        self._note(tx, ("add", key) if type(key) in FOLDABLE else None)
+        self._note(tx, "add", key if type(key) in FOLDABLE else None, item)
         if key not in self.table(tx):
             tx.heap.put(self.handle, key, (item, item))
 
@@ -299,7 +319,7 @@ class SetVariable(BuiltinObjectVariable):
         """``set.discard``."""
         key = _element_key(tx, item)
         if key in self.table(tx):
-            self._note(tx, ("discard", key) if type(key) in FOLDABLE else None)
+            self._note(tx, "discard", key if type(key) in FOLDABLE else None, item)
             tx.heap.drop(self.handle, key)
 
     @method()
@@ -320,16 +340,22 @@ class SetVariable(BuiltinObjectVariable):
         assert made is not None
         key = made.pop()
         item: VariableTracker = self.table(tx)[key][0]
-        self._note(tx, ("pop", None))
+        self._note(tx, "pop", None)
         tx.heap.drop(self.handle, key)
         return item
 
     @method()
     def clear(self, tx: Tx) -> None:
         """``set.clear``."""
-        self._note(tx, None)
+        self._note(tx, "clear", None)
         tx.heap.set_table(self.handle, {})
-        tx.heap.set_slot(self.handle, "value", () if self.handle.real is None else None)
+        if self.handle.real is None:
+            tx.heap.set_slot(self.handle, "value", ())
+
+    def write_back(self, codegen: Codegen, handle: Handle) -> None:
+        """Do to the existing set what the program did, which leaves it in the order that it would have."""
+        for function, args in handle.value or ():
+            codegen.run(function, [self, *args])
 
     @method("update", "__init__")
     def update(self, tx: Tx, *others: VariableTracker) -> None:
@@ -341,22 +367,22 @@ class SetVariable(BuiltinObjectVariable):
     def intersection_update(self, tx: Tx, *others: VariableTracker) -> None:
         """``set.intersection_update``."""
         for other in others:
-            self._become(tx, self._derived(tx, "intersection", (other,)), "intersection", other)
+            self._become(tx, "intersection", other)
 
     @method()
     def difference_update(self, tx: Tx, *others: VariableTracker) -> None:
         """``set.difference_update``."""
         for other in others:
-            self._become(tx, self._derived(tx, "difference", (other,)), "difference", other)
+            self._become(tx, "difference", other)
 
     @method()
     def symmetric_difference_update(self, tx: Tx, other: VariableTracker) -> None:
         """``set.symmetric_difference_update``."""
-        self._become(tx, self._derived(tx, "symmetric_difference", (other,)), "symmetric_difference", other)
+        self._become(tx, "symmetric_difference", other)
 
     def reconstruct(self, codegen: Codegen) -> None:
         table = self.handle.table or {}
-        history: History | None = self.handle.value
+        history: History | None = self.handle.value if self.handle.real is None else None
         keys = list(table) if history is None else list(replay(history))
         for key in keys:
             codegen(table[key][0])
@@ -439,6 +465,21 @@ def _elements(tx: Tx, other: Var) -> Table:
         realized = item.realize(tx)
         found.setdefault(realized.store_key(tx), (realized, realized))
     return found
+
+
+def _fixed(tx: Tx, other: Var) -> VariableTracker:
+    """An iterable that can be gone through more than once."""
+    operand: VariableTracker = other.realize(tx)
+    if isinstance(storage(operand), SetVariable | DictVariable | DictViewVariable | KnownItemsVariable):
+        return operand
+    return make_tuple(tx, iteration.unpack(tx, operand))
+
+
+def _snapshot(tx: Tx, other: Var) -> Var:
+    """What a set is updated with as it is now: of another set a copy, of any other iterable its items."""
+    found = [entry[0] for entry in _elements(tx, other).values()]
+    made: Var = tx.make.set(found, frozenset) if _is_set(tx, other) else tx.make.tuple(found)
+    return made
 
 
 def _plain_argument(tx: Tx, other: Var) -> Any:

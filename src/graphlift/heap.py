@@ -176,12 +176,13 @@ class Heap:
             action, args = log.pop()
             action(*args)
 
-
     def clear(self) -> None:
         """Forget everything: the capture is over. Trackers and handles hold each other in circles."""
         self._log.clear()
         for handle in self._handles.values():
-            handle.items = handle.table = handle.value = handle.namespace = handle.slots = handle.tracker = None
+            handle.items = handle.table = handle.value = handle.namespace = handle.slots = handle.tracker = (
+                None
+            )
             handle.first_items = handle.first_table = None
         self._handles.clear()
         self.written.clear()

@@ -373,7 +373,7 @@ def test_calls_that_lead_to_nothing_become_quiet(handler):
     for _ in range(20):
         compiled()
     # Four under the hook, then one in 2, 3, 5, 9, …
-    assert "".join("x." [not state] for state in states) == "xxxx.x..x....x......"
+    assert "".join("x."[not state] for state in states) == "xxxx.x..x....x......"
     _C.forget_quiet_counts(quiet.__code__)
     compiled()
     assert states[-1] is True

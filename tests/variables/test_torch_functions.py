@@ -40,7 +40,12 @@ def families(x):
 
 def lists(x):
     pair = [x, x + 1]
-    return torch.cat(pair), torch.stack((x, x), dim=0), torch.cat(tensors=pair, dim=1), torch.broadcast_tensors(x, x[0])
+    return (
+        torch.cat(pair),
+        torch.stack((x, x), dim=0),
+        torch.cat(tensors=pair, dim=1),
+        torch.broadcast_tensors(x, x[0]),
+    )
 
 
 def factories(x):

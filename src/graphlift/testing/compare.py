@@ -184,7 +184,9 @@ class Comparison:
             self.compare(left, right, f"{path}[{index}]")
 
     def _dicts(self, expected: dict[Any, Any], actual: dict[Any, Any], path: str) -> None:
-        kind: Any = OrderedDict if isinstance(expected, OrderedDict) else dict  # whose order is not the storage's
+        kind: Any = (
+            OrderedDict if isinstance(expected, OrderedDict) else dict
+        )  # whose order is not the storage's
         left, right = list(kind.items(expected)), list(kind.items(actual))
         if len(left) != len(right):
             self.differ(path, f"keys are {short(list(actual))}, expected {short(list(expected))}")

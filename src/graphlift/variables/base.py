@@ -139,7 +139,9 @@ class VariableTracker(Var):
 
     # --- calls -----------------------------------------------------------------------------
 
-    def call(self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]) -> VariableTracker:
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
         """``value(*args, **kwargs)``."""
         return self.refuse(tx, "call")
 

@@ -25,7 +25,17 @@ _BY_TEST: list[tuple[int, Callable[[Any], bool], Wrap]] = []
 _MAKERS: dict[str, Callable[..., Any]] = {}
 
 #: Classes whose instances are compared by value: no identity, one guard on type and value.
-CONSTANT_TYPES: set[type] = {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented)}
+CONSTANT_TYPES: set[type] = {
+    int,
+    float,
+    complex,
+    bool,
+    str,
+    bytes,
+    type(None),
+    type(Ellipsis),
+    type(NotImplemented),
+}
 
 
 def wraps(*classes: type) -> Callable[[WrapT], WrapT]:

@@ -47,9 +47,7 @@ def pick_symbolic(tx: Tx, value: GraphValue, index: Any) -> tuple[GraphValue, An
 def _dimensions(parts: tuple[Any, ...], rank: int) -> list[int] | None:
     """The dimension that each part is about; None for an index of other parts, or too long a one."""
     # New dimensions get strides from where they stand, which a selection before would move.
-    if not all(
-        part is Ellipsis or type(part) in (int, slice) or _is_number(part) for part in parts
-    ):
+    if not all(part is Ellipsis or type(part) in (int, slice) or _is_number(part) for part in parts):
         return None
     consumed = sum(part is not Ellipsis for part in parts)
     if consumed > rank or parts.count(Ellipsis) > 1:

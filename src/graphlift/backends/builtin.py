@@ -67,10 +67,22 @@ def inductor(mode: str | None, options: Mapping[str, Any] | None, dynamic: bool 
     def compile_graph(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         from torch._inductor.compile_fx import compile_fx
 
-        product: Any = compile_fx(module, inputs, config_patches=patches)
+        # Its cache on disk keeps guards on symbolic sizes as text that names their sources, and ours are not
+        # written as it would read them.
+        chosen = {**patches, "fx_graph_cache": False} if _is_symbolic(inputs) else patches
+        product: Any = compile_fx(module, inputs, config_patches=chosen)
         return product  # type: ignore[no-any-return]
 
     return compile_graph
+
+
+def _is_symbolic(inputs: Sequence[Any]) -> bool:
+    """Whether a number or a size among the inputs is symbolic."""
+    return any(
+        isinstance(value, (torch.SymInt, torch.SymFloat))
+        or (isinstance(value, torch.Tensor) and any(type(size) is not int for size in value.shape))
+        for value in inputs
+    )
 
 
 def _patches(mode: str | None, options: Mapping[str, Any] | None, dynamic: bool | None) -> dict[str, Any]:

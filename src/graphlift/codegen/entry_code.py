@@ -13,10 +13,11 @@ from inspect import CO_NEWLOCALS, CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 
 from graphlift.bytecode.emit import Emitter, Header, assemble
-from graphlift.bytecode.instruction import Item, Position
+from graphlift.bytecode.instruction import Item, Label, Position, TryBegin, TryEnd
 from graphlift.bytecode.verbs import Verbs
-from graphlift.codegen.load_source import BINDING
+from graphlift.codegen.load_source import BINDING, load_source
 from graphlift.codegen.pycodegen import GRAPH_OUT, PyCodegen
+from graphlift.codegen.rerun import emit_handler
 from graphlift.sources import ParamSource, Source
 
 
@@ -36,6 +37,9 @@ class EntryCode:
         product: global name of the backend's product, or None when there is no graph to call.
         inputs: where the graph's inputs come from, in order.
         position: the user's place that the graph call is shown at.
+        rerun: where the function is found that plain Python runs when the graph fails; None: errors of the
+            graph leave as they are.
+        grad_mode: what grad mode is put back to then; None: the graph does not change it.
 
     Attributes:
         bound: the sources that the binding must hold, in order.
@@ -48,12 +52,26 @@ class EntryCode:
         product: str | None,
         inputs: Sequence[Source],
         position: Position,
+        rerun: Source | None = None,
+        grad_mode: bool | None = None,
     ) -> None:
         self._code = code
         self._body = body
         emitter = Emitter()
         emitter.position = position
+        self._failed: list[Item] = []
+        failed = Label("failed")
+        if product is not None and rerun is not None:
+            body.slots.slot(rerun)
+
+            def load_function(verbs: Verbs) -> None:
+                load_source(verbs, rerun, body.slots)
+
+            self._failed = emit_handler(failed, load_function, parameters(code), grad_mode).items
         bound = list(body.slots.sources())
+        begin = TryBegin(failed)
+        if self._failed:
+            emitter.items.append(begin)
         if product is not None:
             emitter.prepare_call()
             emitter.load_global(product)
@@ -70,6 +88,8 @@ class EntryCode:
                 emitter.store_fast(GRAPH_OUT)
             else:
                 emitter.pop()
+        if self._failed:
+            emitter.items.append(TryEnd(begin))
         self._call = emitter.items
         self.bound: tuple[Source, ...] = tuple(bound)
 
@@ -86,7 +106,7 @@ class EntryCode:
     def _items(self, free: Sequence[str] = ()) -> list[Item]:
         start = Emitter()
         start.prologue(free=free)
-        return [*start.items, *self._call, *self._body.emitter.items]
+        return [*start.items, *self._call, *self._body.emitter.items, *self._failed]
 
     def as_function(self) -> CodeType:
         """The layout for a call from C: binding first, every parameter positional, no free variables."""

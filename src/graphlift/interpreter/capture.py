@@ -95,6 +95,7 @@ class Capture:
         careful: whether frames keep a snapshot of themselves before each instruction.
         forced: asked before each instruction whether the graph is to be cut there (for tests), or None.
         torch_state: torch's global state at the beginning.
+        grad_mode: whether grad mode was on at the beginning.
     """
 
     max_depth = 200
@@ -120,6 +121,7 @@ class Capture:
         self.forced = forced_breaks()
         self.careful = careful or self.forced is not None
         self.torch_state = _C.torch_state()
+        self.grad_mode = torch.is_grad_enabled()
         self._builders: list[Builder] = []
         self._at_end: list[Callable[[], None]] = []
 

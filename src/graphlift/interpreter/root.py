@@ -5,9 +5,12 @@ from __future__ import annotations
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+import torch
+
 from graphlift.bytecode.decode import decode
 from graphlift.codegen.entry_code import EntryCode, parameters
 from graphlift.codegen.pycodegen import PyCodegen
+from graphlift.codegen.rerun import may_run_again
 from graphlift.dynamic import DynamicPolicy
 from graphlift.errors import Unsupported
 from graphlift.heap import Handle
@@ -18,6 +21,7 @@ from graphlift.interpreter.capture import Assumption, Capture
 from graphlift.interpreter.frame_state import NULL, FrameState, HandledVariable, LastiVariable
 from graphlift.interpreter.graph_break import SegmentName, emit_jump, emit_state, frames_at
 from graphlift.interpreter.resumed import Resumed, resumed
+from graphlift.meta_propagation.state import COUNTERS, SETTERS
 from graphlift.output_graph import CapturedGraph
 from graphlift.side_effects import SideEffects
 from graphlift.sources import FunctionFieldSource, FunctionSource, ParamSource, Source
@@ -36,12 +40,23 @@ class Translation:
         graph: the tensor part.
         body: code for results and side effects.
         assumptions: what must hold for it, in the order in which it was first needed.
+        function: where the function is found whose frame it is.
+        grad_mode: grad mode at the beginning.
     """
 
-    def __init__(self, graph: CapturedGraph, body: PyCodegen, assumptions: list[Assumption]) -> None:
+    def __init__(
+        self,
+        graph: CapturedGraph,
+        body: PyCodegen,
+        assumptions: list[Assumption],
+        function: Source,
+        grad_mode: bool,
+    ) -> None:
         self.graph = graph
         self.body = body
         self.assumptions = assumptions
+        self.function = function
+        self.grad_mode = grad_mode
 
 
 class InstructionTranslator(InstructionTranslatorBase):
@@ -118,7 +133,7 @@ class InstructionTranslator(InstructionTranslatorBase):
         if graph.operations:
             assume_storages(graph, assumptions, self)
             assumptions.add("torch_state", None, (self.capture.torch_state,), self)
-        return Translation(graph, body, assumptions.rows)
+        return Translation(graph, body, assumptions.rows, self.function_source, self.capture.grad_mode)
 
 
 def _frame_behind_cut(
@@ -156,6 +171,13 @@ def new_capture(settings: Any, policy: DynamicPolicy | None = None, careful: boo
 
 def entry_code(code: CodeType, translation: Translation, product: str | None) -> EntryCode:
     """The code of an entry; `product` is the global name of what the backend made, if there is a graph."""
-    inputs: list[Source] = [source for source in translation.graph.input_sources if source is not None]
+    graph = translation.graph
+    inputs: list[Source] = [source for source in graph.input_sources if source is not None]
     line = code.co_firstlineno
-    return EntryCode(code, translation.body, product, inputs, (line, line, 0, 0))
+    rerun, grad_mode = None, None
+    again = graph.may_raise and not graph.writes_inputs
+    if again and may_run_again(graph.operations, SETTERS, COUNTERS):
+        rerun = translation.function
+        if any(operation.target is torch._C._set_grad_enabled for operation in graph.operations):
+            grad_mode = translation.grad_mode
+    return EntryCode(code, translation.body, product, inputs, (line, line, 0, 0), rerun, grad_mode)

@@ -143,7 +143,8 @@ class OutputGraph:
         if isinstance(found, MetaRecord):
             value = GraphValue(found, len(operations))
             # Twice as fast as calling the class; this is the hot line of a capture.
-            operations.append(_new(Operation, (target, method, args, kwargs, value, where, False, False, ())))
+            row = (target, method, args, kwargs, value, where, False, False, (), False)
+            operations.append(_new(Operation, row))
             return value
         call = Operation(target, method, args, kwargs, None, where, False, False)
         return self._take(found, tuple(tensors), call)
@@ -196,7 +197,9 @@ class OutputGraph:
             return _constant(template.output)
         made = _Results(self, tensors, protected(call.target, grad))
         written = tuple(tensors[write.arg] for write in template.writes)
-        mutable = call._replace(keep=not template.pure, raises=template.raises, written=written)
+        mutable = call._replace(keep=not template.pure, raises=template.raises, written=written)._replace(
+            random=template.random
+        )
         result = made.record(template.output, mutable)
         for write in template.writes:
             apply_write(self.heap, write, tensors[write.arg], on_fakes)

@@ -23,6 +23,7 @@ class Operation(NamedTuple):
         where: the place in the user's program, or None.
         keep: whether it must stay when nobody uses its value.
         raises: whether it may fail by the values of its arguments.
+        random: whether it draws random numbers.
         written: values whose memory or metadata it changes.
     """
 
@@ -35,6 +36,7 @@ class Operation(NamedTuple):
     keep: bool
     raises: bool
     written: tuple[Any, ...] = ()
+    random: bool = False
 
 
 #: Classes whose instances are values of the graph.

@@ -1,0 +1,91 @@
+"""Graph breaks as users meet them: what is captured around them, what they cost, what they say."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+import graphlift
+from graphlift.testing import CompileCounter, check
+
+
+def branch(x):
+    if x.sum() > 0:
+        return x * 2
+    return x + 1
+
+
+def test_explanation_of_a_branch_on_data():
+    explanation = graphlift.explain(branch)(torch.ones(2))
+    assert explanation.graph_count == 2
+    assert explanation.graph_break_count == 1
+    message = explanation.break_reasons[0].message
+    assert f"{__file__}:{branch.__code__.co_firstlineno + 1}" in message
+    for part in ("Data-dependent branching", "torch.cond", "attempted to jump with TensorVariable()"):
+        assert part in message
+
+
+def test_fullgraph_raises_the_same_text():
+    with pytest.raises(graphlift.exc.Unsupported) as caught:
+        graphlift.compile(branch, backend="eager", fullgraph=True)(torch.ones(2))
+    assert "Data-dependent branching" in str(caught.value)
+    assert "torch.cond" in str(caught.value)
+
+
+def test_both_sides():
+    compiled = graphlift.compile(branch, backend="eager")
+    for x in (torch.ones(2), -torch.ones(2), torch.ones(2)):
+        assert torch.equal(compiled(x), branch(x))
+
+
+def deep(x):
+    return helper_one(x) + 1
+
+
+def helper_one(x):
+    return helper_two(x * 2) * 3
+
+
+def helper_two(x):
+    y = x + 1
+    print(y.shape)
+    return y * y.sum().item()
+
+
+def test_a_break_three_calls_deep():
+    check(deep, torch.ones(3), graphs=5, breaks=2)
+
+
+def turns(x, n):
+    depth = 0
+    for _ in range(n):
+        if x.sum() > 1e9:
+            break
+        x = x + 1
+        depth = max(depth, len_of_stack())
+    return x, depth
+
+
+def len_of_stack():
+    frame, depth = sys._getframe(), 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+def test_many_breaks_at_constant_depth():
+    compiled = graphlift.compile(turns, backend="eager")
+    result, depth = compiled(torch.zeros(2), 3000)
+    expected, expected_depth = turns(torch.zeros(2), 3000)
+    assert torch.equal(result, expected)
+    assert depth == expected_depth
+
+
+def test_segments_are_captured_once():
+    counter = CompileCounter()
+    compiled = graphlift.compile(branch, backend=counter)
+    for _ in range(4):
+        compiled(torch.ones(2))
+    assert counter.frame_count == 2

@@ -78,3 +78,27 @@ def test_a_graph_that_drew_random_numbers_is_not_run_again():
     with pytest.raises(IndexError):
         counted(x, torch.tensor([9, 2]), [])
     assert torch.equal(torch.rand(1), after)
+
+
+def inner_with_output(x):
+    print("inner")
+    return x + 1
+
+
+def raises_before(x, fail):
+    if fail:
+        raise KeyError(inner_with_output(x).shape[0])
+    return x * 2
+
+
+def test_an_exception_under_fullgraph_is_the_users_own():
+    compiled = graphlift.compile(raises_before, backend="eager", fullgraph=True)
+    with pytest.raises(graphlift.exc.Unsupported):
+        compiled(torch.ones(3), True)  # the print is a break of its own
+
+    def quiet(x):
+        y = x + 1
+        raise KeyError(y.shape[0])
+
+    with pytest.raises(KeyError, match="3"):
+        graphlift.compile(quiet, backend="eager", fullgraph=True)(torch.ones(3))

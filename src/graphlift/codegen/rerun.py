@@ -1,7 +1,7 @@
 """What runs when a graph fails: the segment again, by plain Python, from its entry.
 
-Nothing of the ledger was done then and no input was written, so plain Python does what it would have done: the
-error comes at the user's line, with the effects before it done and the user's own handlers active. Also
+Nothing of the ledger was done then and no input was written, so plain Python does what it would have done:
+the error comes at the user's line, with the effects before it done and the user's own handlers active. Also
 decides which graphs may be run again so.
 """
 

@@ -143,6 +143,9 @@ def handle_frame(context: object, function: FunctionType, params: tuple[Any, ...
     """What the C core asks about a frame that runs inside a compiled call and has no entry."""
     if not isinstance(context, Context) or not is_root_candidate(function.__code__):
         return None
+    if context.settings.fullgraph:
+        # The whole call is to be one graph; that it is not (it ended in an exception, say) was settled already.
+        return NotImplemented
     return context.entry_for(function, params)
 
 

@@ -53,9 +53,7 @@ def of_times(event: events.CaptureFinished) -> str:
     """Time by phase, in milliseconds."""
     total = sum(event.seconds.values())
     phases = ", ".join(f"{name} {seconds * 1e3:.2f}" for name, seconds in event.seconds.items())
-    text = (
-        f"TIME {place(event.code)}: {total * 1e3:.2f} ms, {event.outcome}"
-    )
+    text = f"TIME {place(event.code)}: {total * 1e3:.2f} ms, {event.outcome}"
     return f"{text} ({phases})" if phases else text
 
 

@@ -144,7 +144,7 @@ def handle_frame(context: object, function: FunctionType, params: tuple[Any, ...
     if not isinstance(context, Context) or not is_root_candidate(function.__code__):
         return None
     if context.settings.fullgraph:
-        # The whole call is to be one graph; that it is not (it ended in an exception, say) was settled already.
+        # That the call is no graph (it ended in an exception, say) was settled for all of it.
         return NotImplemented
     return context.entry_for(function, params)
 

@@ -34,6 +34,7 @@ from graphlift.sources import (
     GlobalSource,
     InstanceDictSource,
     IteratorSource,
+    KeySource,
     MethodFunctionSource,
     MethodSelfSource,
     ModuleDictSource,
@@ -374,6 +375,8 @@ def lookups():
         [Plain, Other],
         [type("N", (Plain,), {"prop": property(FN)})],
     )
+    x = A.child(InstanceDictSource, None).child(KeySource, "x")
+    yield Guard("there", x), [Plain(x=1), Plain(x=None)], [Plain(), Plain(y=1), 3, None]
     yield Guard("cell_empty", A), [EMPTY_CELL], [with_cell(1), None]
     yield Guard("member_unset", A, (Slotted.y,)), [Slotted(1)], [Plain(), None]
     yield Guard("member_unset", A, (Slotted.x,)), [], [Slotted(1)]

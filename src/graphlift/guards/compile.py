@@ -143,18 +143,20 @@ def values_by_identity(values: Sequence[Any]) -> list[Any]:
 
 def _in_order(guards: Sequence[Guard]) -> list[tuple[Kind, Guard]]:
     """The order of checking: the process, then parameters themselves (cheap, and what differs most often),
-    then the rest in the order in which the capture met it, then relations between places."""
+    then the rest in the order in which the capture met it, then relations between places, then whether what
+    nobody looked into is there."""
     process: list[tuple[Kind, Guard]] = []
     parameters: list[tuple[Kind, Guard]] = []
     rest: list[tuple[Kind, Guard]] = []
     relations: list[tuple[Kind, Guard]] = []
+    presence: list[tuple[Kind, Guard]] = []
     for guard in guards:
         kind = find_kind(guard.kind)
         if kind.rank == 1:
             (parameters if type(guard.source) is ParamSource else rest).append((kind, guard))
         else:
-            (process if kind.rank == 0 else relations).append((kind, guard))
-    return process + parameters + rest + relations
+            (process, rest, relations, presence)[kind.rank].append((kind, guard))
+    return process + parameters + rest + relations + presence
 
 
 def compile_guards(

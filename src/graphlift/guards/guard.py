@@ -53,7 +53,8 @@ class Kind(ABC):
     """
 
     name: ClassVar[str]
-    #: Order of checks: 0 before anything is read, 1 as soon as its place is read, 2 after all single places.
+    #: Order of checks: 0 before anything is read, 1 as soon as its place is read, 2 after all single places,
+    #: 3 at the end.
     rank: ClassVar[int] = 1
 
     @abstractmethod

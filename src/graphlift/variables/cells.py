@@ -28,7 +28,9 @@ def load(tx: Tx, cell: Handle, name: str) -> Var | None:
             if cell.source is None:
                 cell.value = tx.make.from_value(contents, None)
             else:
-                cell.value = tx.make.lazy(contents, cell.source.child(CellContentsSource, name))
+                source = cell.source.child(CellContentsSource, name)
+                tx.guard("there", source)
+                cell.value = tx.make.lazy(contents, source)
         cell.complete = True
     value: Var | None = cell.value
     return value

@@ -1,9 +1,9 @@
 """Dictionaries that existed before the capture, read key by key.
 
 One handle stands for one dictionary however it is met: as an instance's ``__dict__``, as a module's
-globals, as a plain dictionary. Reading a key that is there yields a lazy tracker (whose accessor fails
-when the key is gone); a key that is missing is guarded as absent; only asking for all keys (length,
-iteration, comparison) guards the whole set of keys in their order. Mirrors Objects/dictobject.c.
+globals, as a plain dictionary. Reading a key that is there yields a lazy tracker, and that it is there is
+guarded even if nobody looks at the value; a key that is missing is guarded as absent; only asking for all
+keys (length, iteration, comparison) guards the whole set of keys in their order. Mirrors Objects/dictobject.c.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graphlift.protocol import Tx, Var
 from graphlift.sources import DictKeySource, KeySource, Source
 
 #: Guard kinds that this module uses.
-ABSENT, HAS_KEY, KEYS = "absent", "has_key", "keys"
+ABSENT, HAS_KEY, KEYS, THERE = "absent", "has_key", "keys", "there"
 
 
 def _has(real: Mapping[Any, Any], key: Hashable) -> bool:
@@ -99,7 +99,9 @@ def lookup(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource
         if handle.source is None:  # a namespace of graphlift's own: nobody changes it
             value = tx.make.from_value(_get(real, key), None)
         else:
-            value = tx.make.lazy(_get(real, key), handle.source.child(kind, key))
+            source = handle.source.child(kind, key)
+            tx.guard(THERE, source)
+            value = tx.make.lazy(_get(real, key), source)
         _note_read(handle, handle.table, key, (_key_var(tx, handle, key), value))
         return value
     if handle.source is not None:

@@ -189,7 +189,9 @@ class UserDefinedObject(VariableTracker):
         except AttributeError:
             tx.guard("member_unset", self.source, descriptor)
             attributes.raise_unset(tx, self.cls, name)
-        made = tx.make.lazy(value, self.source.child(SlotSource, descriptor))
+        source = self.source.child(SlotSource, descriptor)
+        tx.guard("there", source)
+        made = tx.make.lazy(value, source)
         slots = self._slots()
         assert isinstance(made, VariableTracker) and slots.table is not None
         slots.table[descriptor] = (tx.make.constant(name), made)

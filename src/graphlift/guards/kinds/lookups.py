@@ -15,6 +15,30 @@ from graphlift.sources import TypeLookupSource
 
 
 @kind
+class ThereKind(Kind):
+    """A place that is there at all: a key, an attribute, a slot or cell with something in it. Payload: ().
+
+    What was found is often looked into as well, and then this costs nothing: reading a place is a check.
+    """
+
+    name = "there"
+    rank = 3
+
+    def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
+        assert guard.source is not None
+        return (rows.at(guard.source),), None
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        return values[0] is not MISSING
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return "is there"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        return f"{names[0]} was there, now it is not"
+
+
+@kind
 class TypeLookupKind(Kind):
     """What a name is found to be along the method resolution order. Payload: (name, object)."""
 

@@ -3,7 +3,8 @@
 One handle stands for one dictionary however it is met: as an instance's ``__dict__``, as a module's
 globals, as a plain dictionary. Reading a key that is there yields a lazy tracker, and that it is there is
 guarded even if nobody looks at the value; a key that is missing is guarded as absent; only asking for all
-keys (length, iteration, comparison) guards the whole set of keys in their order. Mirrors Objects/dictobject.c.
+keys (length, iteration, comparison) guards the whole set of keys in their order. Mirrors
+Objects/dictobject.c.
 """
 
 from __future__ import annotations

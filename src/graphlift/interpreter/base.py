@@ -298,4 +298,7 @@ class InstructionTranslatorBase(Translator):
 
     def enter_handler(self, error: ObservedException) -> int:
         """Unwind to the handler of the present step; raises `error` when there is none."""
-        return unwind.enter_handler(self, error)
+        try:
+            return unwind.enter_handler(self, error)
+        finally:
+            del error  # an error that leaves would hold itself through its traceback

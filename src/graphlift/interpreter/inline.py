@@ -97,8 +97,7 @@ def _delegate(callee: InstructionTranslatorBase, receiver: generators.GeneratorV
 
 def _raise_at(callee: InstructionTranslatorBase, error: Var) -> None:
     """Make the frame go on at the handler of its present instruction, or raise through it."""
-    from_here = ObservedException(error)
-    callee.frame.ip = callee.enter_handler(from_here)
+    callee.frame.ip = callee.enter_handler(ObservedException(error))
 
 
 def _yield_from(frame: FrameState) -> Any | None:

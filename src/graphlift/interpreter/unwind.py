@@ -42,7 +42,10 @@ def enter_handler(tx: Any, error: ObservedException) -> int:
     index = frame.ip - 1
     region = frame.decoded.region(index)
     if region is None:
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # or the traceback, which keeps this frame, would keep the whole capture in a circle
     stack = tx.stack
     del stack[region.depth :]
     if region.lasti:

@@ -1,7 +1,7 @@
 """A plain function that computes a captured graph, made from the record (not from FX).
 
-Owns the choice of registers and the text of that function. Each operation is a line of its own, so the
-line of a traceback is the position of the operation.
+Owns the choice of registers and the statement that each operation is. Each operation is a line of its own, so
+the line of a traceback tells the operation.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from itertools import count
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, Final
 
+from graphlift.meta_propagation.template import CONSTANT_CLASSES
 from graphlift.output_graph.record import VALUES, Operation, operands
+from graphlift.output_graph.stencils import FIRST_CONST, Filler
 
-_INFIX: Final[dict[Any, str]] = {
+#: Operators that are written between their operands.
+INFIX: Final[dict[Any, str]] = {
     operator.add: "+",
     operator.sub: "-",
     operator.mul: "*",
@@ -36,111 +39,163 @@ _INFIX: Final[dict[Any, str]] = {
     operator.ge: ">=",
 }
 _PREFIX: Final[dict[Any, str]] = {operator.neg: "-", operator.invert: "~"}
-_LITERALS: Final = frozenset({int, bool, str, type(None), type(Ellipsis)})
+#: Classes of which a code object may hold an instance.
+_CONSTANTS: Final = (CONSTANT_CLASSES - {bool, type(None)}) | {type(Ellipsis), bytes}
 
 _numbers = count()
 
 
-class _Writer:
-    """Writes the lines of one function."""
+def _is_constant(value: Any) -> bool:
+    kind = type(value)
+    if kind is tuple:
+        return all(map(_is_constant, value))
+    return value is None or kind is bool or kind in _CONSTANTS
 
-    def __init__(
-        self, inputs: Sequence[Any], operations: Sequence[Operation], outputs: Sequence[Any]
-    ) -> None:
-        self._names: dict[Any, str] = {value: f"i{n}" for n, value in enumerate(inputs)}
-        self._inputs = frozenset(inputs)
-        self._free: list[str] = []
-        self._made = 0
-        self._held: dict[int, str] = {}
-        self.globals: dict[str, Any] = {}
-        self._dying, self._used = _last_uses(operations, outputs)
-        arguments = ", ".join(self._names.values())
-        self.lines = [f"def forward({arguments}):"]
-        for position, operation in enumerate(operations):
-            self._operation(position, operation)
-        results = "".join(f"{self._names[value]}, " for value in outputs)
-        self.lines.append(f" return ({results})")
 
-    def _operation(self, position: int, operation: Operation) -> None:
-        text = self._call(operation)
-        dead = [name for value in self._dying[position] if (name := self._release(value))]
-        value = operation.value
-        if text.startswith("="):  # a statement that sets an item
-            text = text[1:]
-        elif value in self._used and value not in self._names and value not in self._dying[position]:
-            name = dead.pop() if dead else self._register()
-            self._names[value] = name
-            text = f"{name} = {text}"
-        self._free.extend(dead)
-        gone = f"; del {', '.join(dead)}" if dead else ""
-        self.lines.append(f" {text}{gone}")
+class _Statement:
+    """One operation as text with placeholders, and what the placeholders stand for."""
 
-    def _register(self) -> str:
-        if self._free:
-            return self._free.pop()
-        self._made += 1
-        return f"v{self._made}"
+    __slots__ = ("_places", "consts", "objects", "values")
 
-    def _release(self, value: Any) -> str | None:
-        if value in self._inputs:
-            return None
-        return self._names.pop(value, None)
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.consts: list[Any] = []
+        self.objects: list[Any] = []
+        self._places: dict[Any, str] = {}
 
-    def _call(self, operation: Operation) -> str:
+    def text(self, operation: Operation) -> str:
+        """The right-hand side, or the whole of a statement that sets an item."""
         target, args = operation.target, operation.args
         if operation.method:
-            return f"{self._atom(args[0])}.{target}({self._arguments(args[1:], operation.kwargs)})"
+            return f"{self.atom(args[0])}.{target}({self._arguments(args[1:], operation.kwargs)})"
         if not operation.kwargs:
-            if len(args) == 2 and target in _INFIX:
-                return f"{self._atom(args[0])} {_INFIX[target]} {self._atom(args[1])}"
-            if len(args) == 1 and target in _PREFIX:
-                return f"{_PREFIX[target]}{self._atom(args[0])}"
-            if target is operator.getitem:
-                return f"{self._atom(args[0])}[{self._index(args[1])}]"
-            if target is operator.setitem:
-                return f"={self._atom(args[0])}[{self._index(args[1])}] = {self._atom(args[2])}"
+            plain = self._operator(target, args)
+            if plain is not None:
+                return plain
         return f"{self._object(target)}({self._arguments(args, operation.kwargs)})"
 
+    def _operator(self, target: Any, args: Sequence[Any]) -> str | None:
+        count = len(args)
+        if count == 3 and target is operator.setitem:
+            return f"{self.atom(args[0])}[{self._index(args[1])}] = {self.atom(args[2])}"
+        if count == 2:
+            sign = INFIX.get(target)
+            if sign is not None and (type(args[0]) in VALUES or type(args[1]) in VALUES):
+                return f"{self.atom(args[0])} {sign} {self.atom(args[1])}"
+            if target is operator.getitem:
+                return f"{self.atom(args[0])}[{self._index(args[1])}]"
+        elif count == 1 and target in _PREFIX and type(args[0]) in VALUES:
+            return f"{_PREFIX[target]}{self.atom(args[0])}"
+        return None
+
     def _arguments(self, args: Sequence[Any], kwargs: Any) -> str:
-        parts = [self._atom(x) for x in args]
-        parts += [f"{name}={self._atom(x)}" for name, x in kwargs.items()]
+        parts = [self.atom(x) for x in args]
+        parts += [f"{name}={self.atom(x)}" for name, x in kwargs.items()]
         return ", ".join(parts)
 
     def _index(self, index: Any) -> str:
-        if type(index) is tuple and index:
-            return "".join(f"{self._subscript(x)}, " for x in index)
+        if type(index) is tuple and not all(map(_is_constant, index)):
+            return "".join([f"{self._subscript(x)}, " for x in index])
         return self._subscript(index)
 
     def _subscript(self, index: Any) -> str:
         if type(index) is slice:
-            bounds = [index.start, index.stop, index.step]
-            return ":".join("" if x is None else self._atom(x) for x in bounds)
-        return self._atom(index)
+            bounds = (index.start, index.stop, index.step)
+            return ":".join("" if x is None else self.atom(x) for x in bounds)
+        return self.atom(index)
 
-    def _atom(self, value: Any) -> str:
+    def atom(self, value: Any) -> str:
+        """An argument."""
         kind = type(value)
         if kind in VALUES:
-            return self._names[value]
-        if value is Ellipsis:
-            return "..."
-        if kind in _LITERALS:
-            return f"({value!r})" if kind is int and value < 0 else repr(value)
-        if kind is tuple:
-            return "(" + "".join(f"{self._atom(x)}, " for x in value) + ")"
-        if kind is list:
-            return "[" + ", ".join(self._atom(x) for x in value) + "]"
+            return self.local(value)
+        if value is None or kind is bool:
+            return str(value)
+        if kind in _CONSTANTS:
+            self.consts.append(value)
+            return str(FIRST_CONST + len(self.consts) - 1)
+        return self._nest(value)
+
+    def _nest(self, value: Any) -> str:
+        """A container, or an object that is neither value nor constant.
+
+        The compiler makes one constant of a tuple of constants; here that is one from the beginning.
+        """
+        kind = type(value)
+        if kind is tuple or kind is list:
+            if value and all(map(_is_constant, value)):
+                self.consts.append(tuple(value))
+                whole = str(FIRST_CONST + len(self.consts) - 1)
+                return whole if kind is tuple else f"[*{whole}]"
+            items = "".join([f"{self.atom(x)}, " for x in value])
+            return f"({items})" if kind is tuple else f"[{items}]"
         if kind is dict:
-            return "{" + ", ".join(f"{k!r}: {self._atom(x)}" for k, x in value.items()) + "}"
+            pairs = f"{self._object(zip)}({self.atom(tuple(value))}, {self.atom([*value.values()])})"
+            return f"{self._object(dict)}({pairs})"
         if kind is slice:
             return f"{self._object(slice)}({self._arguments((value.start, value.stop, value.step), {})})"
         return self._object(value)
 
+    def local(self, value: Any) -> str:
+        """A value of the graph."""
+        place = self._places.get(value)
+        if place is None:
+            place = self._places[value] = f"L{len(self.values)}"
+            self.values.append(value)
+        return place
+
     def _object(self, value: Any) -> str:
-        name = self._held.get(id(value))
-        if name is None:
-            name = self._held[id(value)] = f"c{len(self._held)}"
-            self.globals[name] = value
-        return name
+        self.objects.append(value)
+        return f"G{len(self.objects) - 1}"
+
+
+class _Writer:
+    """Writes one function."""
+
+    def __init__(
+        self, inputs: Sequence[Any], operations: Sequence[Operation], outputs: Sequence[Any]
+    ) -> None:
+        self._registers: dict[Any, int] = {value: n for n, value in enumerate(inputs)}
+        self._free: list[int] = []
+        self.local_count = len(inputs)
+        self._dying, self._used = _last_uses(operations, outputs)
+        self.filler = Filler()
+        for position, operation in enumerate(operations):
+            self._operation(position, operation)
+        last = _Statement()
+        results = "".join([f"{last.local(value)}, " for value in outputs])
+        self._fill(f"return ({results})", last, [self._registers[value] for value in last.values])
+
+    def _operation(self, position: int, operation: Operation) -> None:
+        statement = _Statement()
+        text = statement.text(operation)
+        known = self._registers
+        registers = [known[value] for value in statement.values]
+        dying = self._dying[position]
+        # Inputs stay: whoever called holds them anyway.
+        dead = [(statement.local(value), known.pop(value)) for value in dying if value.index >= 0]
+        value = operation.value
+        if value in self._used and value not in known and value not in dying:
+            if dead:
+                place, register = dead.pop()
+            else:
+                place, register = f"L{len(registers)}", self._new_register()
+                registers.append(register)
+            known[value] = register
+            text = f"{place} = {text}"
+        if dead:
+            text += "; del " + ", ".join([name for name, _ in dead])
+            self._free.extend([register for _, register in dead])
+        self._fill(text, statement, registers)
+
+    def _new_register(self) -> int:
+        if self._free:
+            return self._free.pop()
+        self.local_count += 1
+        return self.local_count - 1
+
+    def _fill(self, text: str, statement: _Statement, registers: Sequence[int]) -> None:
+        self.filler.add(text, registers, statement.consts, statement.objects)
 
 
 def _last_uses(operations: Sequence[Operation], outputs: Sequence[Any]) -> tuple[list[list[Any]], set[Any]]:
@@ -161,9 +216,7 @@ def make_forward(
     """The function of `inputs` (flat, positional) that gives a tuple of `outputs`."""
     writer = _Writer(inputs, operations, outputs)
     filename = f"<graphlift graph {next(_numbers)}>"
-    text = "\n".join(writer.lines) + "\n"
-    module = compile(text, filename, "exec", dont_inherit=True)
-    code = next(x for x in module.co_consts if isinstance(x, CodeType))
-    function = FunctionType(code, {"__builtins__": {}, **writer.globals}, "forward")
+    code = writer.filler.code("forward", filename, len(inputs), writer.local_count)
+    function = FunctionType(code, {"__builtins__": {}, **writer.filler.globals}, "forward")
     function.__module__ = __name__
     return function

@@ -4,34 +4,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import torch
 
 from graphlift.graph_value import GraphValue, SymValue
 from graphlift.metadata import annotation
+from graphlift.output_graph.forward import INFIX
 from graphlift.output_graph.lazy_meta import places
 from graphlift.output_graph.record import VALUES, Operation
-
-_INFIX: Final[dict[Any, str]] = {
-    operator.add: "+",
-    operator.sub: "-",
-    operator.mul: "*",
-    operator.truediv: "/",
-    operator.floordiv: "//",
-    operator.mod: "%",
-    operator.pow: "**",
-    operator.matmul: "@",
-    operator.and_: "&",
-    operator.or_: "|",
-    operator.xor: "^",
-    operator.eq: "==",
-    operator.ne: "!=",
-    operator.lt: "<",
-    operator.le: "<=",
-    operator.gt: ">",
-    operator.ge: ">=",
-}
 
 
 def annotated(name: str, value: Any) -> str:
@@ -81,8 +62,8 @@ class Printer:
     def call(self, operation: Operation) -> str:
         """The right-hand side of an operation."""
         target, args = operation.target, [self.atom(x) for x in operation.args]
-        if not operation.kwargs and target in _INFIX and len(args) == 2:
-            return f"{args[0]} {_INFIX[target]} {args[1]}"
+        if not operation.kwargs and target in INFIX and len(args) == 2:
+            return f"{args[0]} {INFIX[target]} {args[1]}"
         if not operation.kwargs and target is operator.getitem:
             return f"{args[0]}[{args[1]}]"
         named = [f"{k}={self.atom(x)}" for k, x in operation.kwargs.items()]

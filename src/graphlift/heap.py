@@ -8,10 +8,20 @@ trackers beyond holding them, and nothing of guards or code.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
 Table = dict[Hashable, tuple[Any, Any]]
+
+
+class _Making(threading.local):
+    """Where this thread's new handles are noted, so that the end of the capture can take them apart."""
+
+    handles: list[Handle] | None = None
+
+
+_making: Final = _Making()
 
 
 class Handle:
@@ -67,6 +77,9 @@ class Handle:
         self.dirty = False
         self.first_items: list[Any] | None = None
         self.first_table: Table | None = None
+        made = _making.handles
+        if made is not None:
+            made.append(self)
 
 
 class Heap:
@@ -75,6 +88,8 @@ class Heap:
     def __init__(self) -> None:
         self._log: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
         self._handles: dict[int, Handle] = {}
+        self._made: list[Handle] = []
+        _making.handles = self._made
         #: Handles in the order of their first write.
         self.written: dict[Handle, None] = {}
 
@@ -179,11 +194,14 @@ class Heap:
     def clear(self) -> None:
         """Forget everything: the capture is over. Trackers and handles hold each other in circles."""
         self._log.clear()
-        for handle in self._handles.values():
+        for handle in self._made:
             handle.items = handle.table = handle.value = handle.namespace = handle.slots = handle.tracker = (
                 None
             )
             handle.first_items = handle.first_table = None
+        self._made.clear()
+        if _making.handles is self._made:
+            _making.handles = None
         self._handles.clear()
         self.written.clear()
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import weakref
+from collections.abc import Callable
+from typing import Any
 
+import pytest
 import torch
 
 import graphlift
@@ -15,10 +18,41 @@ class Holder:
     pass
 
 
-def test_a_capture_that_ends_with_an_exception_keeps_nothing() -> None:
-    def program(x: torch.Tensor, holder: Holder) -> None:
-        raise KeyError("always")
+def _listed(x: torch.Tensor, holder: Any) -> torch.Tensor:
+    parts = [x, holder]
+    return parts[0] + 1
 
+
+def _keyed(x: torch.Tensor, holder: Any) -> torch.Tensor:
+    table = {"x": x, 1: holder}
+    return table["x"] + 1
+
+
+def _closed_over(x: torch.Tensor, holder: Any) -> torch.Tensor:
+    kept = lambda: holder  # noqa: E731
+    kept()
+    return x + 1
+
+
+def _iterated(x: torch.Tensor, holder: Any) -> torch.Tensor:
+    for _, _ in zip(range(2), [x, holder], strict=True):
+        pass
+    return x + 1
+
+
+def _handled(x: torch.Tensor, holder: Any) -> torch.Tensor:
+    with contextlib.suppress(ValueError):
+        holder.x = x
+        raise ValueError(holder)
+    return x + 1
+
+
+def _raising(x: torch.Tensor, holder: Any) -> None:
+    raise KeyError("always")
+
+
+@pytest.mark.parametrize("program", [_listed, _keyed, _closed_over, _iterated, _handled, _raising])
+def test_what_a_capture_met_is_let_go(program: Callable[..., Any]) -> None:
     compiled = graphlift.compile(program, backend="eager")
     x, holder = torch.ones(3), Holder()
     kept = weakref.ref(x), weakref.ref(holder)

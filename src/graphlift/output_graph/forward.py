@@ -6,6 +6,7 @@ the line of a traceback tells the operation.
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Sequence
 from itertools import count
@@ -217,6 +218,7 @@ def make_forward(
     writer = _Writer(inputs, operations, outputs)
     filename = f"<graphlift graph {next(_numbers)}>"
     code = writer.filler.code("forward", filename, len(inputs), writer.local_count)
-    function = FunctionType(code, {"__builtins__": {}, **writer.filler.globals}, "forward")
+    # An operation that warns imports in the name of the function that called it.
+    function = FunctionType(code, {"__builtins__": vars(builtins), **writer.filler.globals}, "forward")
     function.__module__ = __name__
     return function

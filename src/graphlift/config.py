@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from types import ModuleType
@@ -47,20 +47,11 @@ class Config:
     specialize_float: bool = False
     """Bake floats in for good instead of making those that change symbolic."""
 
-    give_up_runs: int = _at_least(1, 16)
-    """Runs of a segment between two breaks after which its worth is judged."""
-
-    give_up_nodes: int = _at_least(0, 3)
-    """Graph operations below which a segment that ran that often is given up."""
-
     inline_depth: int = _at_least(1, 200)
     """Calls nested inside each other that one capture follows before it breaks the graph."""
 
-    step_limit: int = _at_least(1, 20_000_000)
-    """Instructions that one capture executes before it breaks the graph (a loop without end)."""
-
-    shape_rules: bool = True
-    """Work out results by graphlift's own rules where there is one; False asks fake tensors for all."""
+    turn_limit: int = _at_least(1, 1_000_000)
+    """Turns of loops that one capture follows before it breaks the graph (a loop without end)."""
 
     pause_gc: bool = True
     """Keep the garbage collector from running during a capture."""
@@ -73,9 +64,6 @@ class Config:
 
     report_size: int = _at_least(0, 64)
     """Captures that a compiled object's report remembers; the oldest go first."""
-
-    verbose: bool = False
-    """Add graphlift's own stack to the messages about breaks and failures."""
 
 
 _FIELDS = {item.name: item for item in fields(Config)}
@@ -97,16 +85,12 @@ cache_keep: int
 automatic_dynamic: bool
 assume_static_by_default: bool
 specialize_float: bool
-give_up_runs: int
-give_up_nodes: int
 inline_depth: int
-step_limit: int
-shape_rules: bool
+turn_limit: int
 pause_gc: bool
 check_guards: bool
 verify_bytecode: bool
 report_size: int
-verbose: bool
 
 
 def checked(name: str, value: object) -> object:
@@ -130,12 +114,23 @@ def checked(name: str, value: object) -> object:
     return value
 
 
+_listeners = list[Callable[[Config], None]]()
+
+
+def on_change(listener: Callable[[Config], None]) -> None:
+    """Have `listener` called with the present values, now and whenever they change."""
+    _listeners.append(listener)
+    listener(current)
+
+
 def set_all(values: Config) -> None:
     """Put a whole set of settings in place, e.g. ``set_all(defaults())``."""
     namespace = globals()
     namespace["current"] = values
     for name in _FIELDS:
         namespace[name] = getattr(values, name)
+    for listener in _listeners:
+        listener(values)
 
 
 def _change(changes: Mapping[str, object]) -> None:
@@ -170,7 +165,7 @@ class _Settings(ModuleType):
         raise AttributeError(f"setting {name!r} cannot be deleted")
 
     def __dir__(self) -> list[str]:
-        return sorted({*_FIELDS, "Config", "current", "defaults", "patch", "set_all"})
+        return sorted({*_FIELDS, "Config", "current", "defaults", "on_change", "patch", "set_all"})
 
 
 set_all(current)

@@ -16,6 +16,7 @@ from typing import Any
 
 from graphlift import _C, config, events
 from graphlift.backends import compile_graph
+from graphlift.bytecode.verify import verify_code
 from graphlift.errors import ObservedException, SkipFrame, Unsupported
 from graphlift.guards.compile import CompiledGuards, compile_guards
 from graphlift.guards.explain import failed_guard
@@ -25,6 +26,7 @@ from graphlift.interpreter.capture import Assumption, forced_breaks
 from graphlift.interpreter.graph_break import Cut, SegmentName
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
 from graphlift.quiet import capturing, collector_back, collector_paused
+from graphlift.reasons import Reason
 from graphlift.segments import Segment, Segments
 from graphlift.sources import Source
 
@@ -152,7 +154,13 @@ class Conversion:
             return self._captured_entry(translation, used)
         except ObservedException:
             return self._plain_entry(capture.assumptions.rows)
-        except (SkipFrame, NotGuardableError):
+        except SkipFrame:
+            return None
+        except NotGuardableError as error:
+            cut = Unsupported(Reason.UNSUPPORTED_VALUE, str(error))
+            self._announce(cut)
+            if self.settings.fullgraph:
+                raise cut from None
             return None
         except Unsupported as cut:
             cut.frames.clear()
@@ -194,6 +202,8 @@ class Conversion:
         with self._phase("emit"):
             emitted = entry_code(self.code, translation, name)
             code = emitted.as_function()
+            if config.verify_bytecode:
+                verify_code(code)
         with self._phase("guards"):
             relations = [Assumption("expression", None, items, None) for items in graph.shape_guards()]
             guards = self._guards([*translation.assumptions, *relations], emitted.bound)

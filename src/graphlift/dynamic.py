@@ -12,7 +12,7 @@ from typing import Final
 
 import torch
 
-from graphlift import interop
+from graphlift import config, interop
 from graphlift.sources import ParamSource, Source
 
 #: Attributes of a tensor that hold its marked dimensions.
@@ -43,15 +43,13 @@ class DynamicPolicy:
     Arguments:
         dynamic: the wish given to `compile`: True makes all sizes symbolic at once, False none, None
             those that change.
-        automatic: whether change makes symbolic where `dynamic` is None.
         shared: what the code's own parameters were seen to be, by anyone.
     """
 
-    __slots__ = ("_automatic", "_dynamic", "_own", "_shared")
+    __slots__ = ("_dynamic", "_own", "_shared")
 
-    def __init__(self, dynamic: bool | None, automatic: bool, shared: Seen) -> None:
+    def __init__(self, dynamic: bool | None, shared: Seen) -> None:
         self._dynamic: Final = dynamic
-        self._automatic: Final = automatic
         self._own: Final = Seen()
         self._shared: Final = shared
 
@@ -59,9 +57,11 @@ class DynamicPolicy:
         """Whether the int or float at `source` is to be symbolic in this capture."""
         if type(value) is bool or self._dynamic is False or not _is_ordinary(value):
             return False
+        if type(value) is float and config.specialize_float:
+            return False
         seen = self._shared if type(source) is ParamSource else self._own
         changed = seen.note(source.name(), value)
-        return changed and (self._automatic or self._dynamic is True) and value not in (0, 1)
+        return changed and (config.automatic_dynamic or self._dynamic is True) and value not in (0, 1)
 
     def moves(self, source: Source, position: object) -> bool:
         """Whether the iterator at `source`, of a resumed loop, stands elsewhere from capture to capture."""
@@ -85,9 +85,9 @@ class DynamicPolicy:
         return wanted if any(wanted) else None
 
     def _changes(self, source: Source, dim: int, size: int) -> bool:
-        if self._dynamic is True:
+        if self._dynamic is True or (self._dynamic is None and not config.assume_static_by_default):
             return True
-        return self._shared.note(f"{source.name()}.size({dim})", size) and self._automatic
+        return self._shared.note(f"{source.name()}.size({dim})", size) and config.automatic_dynamic
 
 
 def _is_ordinary(value: float) -> bool:

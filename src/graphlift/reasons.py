@@ -139,6 +139,11 @@ class Reason(enum.Enum):
         "a graph would keep the value of the first call.",
         ("Read it outside and pass it as an argument.",),
     )
+    TOO_LONG = ReasonText(
+        "Loop too long to follow",
+        "A loop is unrolled into the graph, and this one has more turns than one graph should hold.",
+        ("Work on whole tensors instead.", "Raise `graphlift.config.turn_limit`."),
+    )
     RECURSION = ReasonText(
         "Inlining too deep",
         "Calls are nested deeper than the interpreter follows.",

@@ -32,10 +32,6 @@ class SideEffects:
         self._emitter: Verbs = codegen.emitter
         self._written = [h for h in heap.written if h.real is not None and h.source is not None]
 
-    def any(self) -> bool:
-        """Whether anything has to be written."""
-        return bool(self._written)
-
     def emit(self) -> None:
         """Emit all writes, in the order in which the objects were first written to."""
         for handle in self._written:

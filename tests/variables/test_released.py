@@ -64,3 +64,22 @@ def test_what_a_capture_met_is_let_go(program: Callable[..., Any]) -> None:
         assert [reference() for reference in kept] == [None, None]
     finally:
         gc.enable()
+
+
+def cut(x):
+    if x.sum() > 100:
+        return x * 2
+    return x + 1
+
+
+def test_the_input_of_a_frame_that_is_cut():
+    gc.collect()
+    gc.disable()
+    try:
+        x = torch.ones(3)
+        watched = weakref.ref(x)
+        graphlift.compile(cut, backend="eager")(x)
+        del x
+        assert watched() is None
+    finally:
+        gc.enable()

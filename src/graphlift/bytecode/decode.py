@@ -16,6 +16,7 @@ from types import CodeType
 from typing import Any, NamedTuple, TypeVar
 
 from graphlift.bytecode import exception_table
+from graphlift.bytecode.by_code import ByCode
 from graphlift.bytecode.exception_table import Region
 from graphlift.bytecode.instruction import NOWHERE, Position
 from graphlift.bytecode.opcodes import UNEXPECTED, Row
@@ -286,26 +287,12 @@ def scan(data: bytes) -> Iterator[Raw]:
         high = 0
 
 
-_cache: dict[int, Decoded] = {}
-_watchers: dict[int, weakref.ref[CodeType]] = {}
+_cache: ByCode[Decoded] = ByCode()
 
 
 def decode(code: CodeType) -> Decoded:
-    """What `code` decodes to; read at the first call, kept as long as the code object lives.
-
-    Code objects are told apart by identity: equal ones may differ in file name.
-    """
-    key = id(code)
-    found = _cache.get(key)
-    if found is not None and found._code() is code:
-        return found
-    decoded = Decoded(code)
-
-    def forget(reference: weakref.ref[CodeType]) -> None:
-        if _watchers.get(key) is reference:
-            _cache.pop(key, None)
-            _watchers.pop(key, None)
-
-    _watchers[key] = weakref.ref(code, forget)
-    _cache[key] = decoded
+    """What `code` decodes to; read at the first call, kept as long as the code object lives."""
+    decoded = _cache.get(code)
+    if decoded is None:
+        decoded = _cache[code] = Decoded(code)
     return decoded

@@ -5,11 +5,11 @@ Owns the cache and its lifetime: it goes with the code object. It must not know 
 
 from __future__ import annotations
 
-import weakref
 from functools import cached_property
 from types import CodeType
 from typing import Any
 
+from graphlift.bytecode.by_code import ByCode
 from graphlift.bytecode.decode import decode, scan
 from graphlift.bytecode.instruction import Instruction, Item, TryBegin, TryEnd
 from graphlift.bytecode.liveness import Liveness
@@ -31,8 +31,6 @@ class Original:
         self.decoded = decode(code)
         self.first = next((at for at in range(len(self.decoded)) if self.decoded.op(at) == "RESUME"), 0) + 1
         self.made: dict[Any, CodeType] = {}
-        # A strong reference would keep the code alive through the cache for ever.
-        self._code = weakref.ref(code)
 
     @property
     def code(self) -> CodeType:
@@ -75,10 +73,6 @@ class Original:
     def body(self) -> Body:
         """The instruction list behind the prologue."""
         return Body(disassemble(self.code), self.first)
-
-    def is_of(self, code: CodeType) -> bool:
-        """Whether this describes that very code object."""
-        return self._code() is code
 
 
 class Body:
@@ -130,22 +124,12 @@ def _behind(items: list[Item], steps: int) -> int:
     return len(items)
 
 
-_known: dict[int, Original] = {}
-_watchers: dict[int, weakref.ref[CodeType]] = {}
+_known: ByCode[Original] = ByCode()
 
 
 def original(code: CodeType) -> Original:
-    """What there is to know of `code`. Told apart by identity: equal code may differ in file name."""
-    key = id(code)
-    found = _known.get(key)
-    if found is not None and found.is_of(code):
-        return found
-
-    def forget(reference: weakref.ref[CodeType]) -> None:
-        if _watchers.get(key) is reference:
-            _known.pop(key, None)
-            _watchers.pop(key, None)
-
-    _watchers[key] = weakref.ref(code, forget)
-    made = _known[key] = Original(code)
-    return made
+    """What there is to know of `code`."""
+    found = _known.get(code)
+    if found is None:
+        found = _known[code] = Original(code)
+    return found

@@ -12,6 +12,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from graphlift import _C, config, events
+from graphlift.bytecode.by_code import ByCode
 from graphlift.compiled import stance
 from graphlift.compiled.settings import Settings
 from graphlift.convert_frame import Conversion, recompile_reasons
@@ -36,8 +37,8 @@ class RecompileError(GraphliftError):
 
 
 #: Code objects that have caches, for `reset`.
-_touched: weakref.WeakSet[CodeType] = weakref.WeakSet()
-_seen: weakref.WeakKeyDictionary[CodeType, Seen] = weakref.WeakKeyDictionary()
+_touched: ByCode[bool] = ByCode()
+_seen: ByCode[Seen] = ByCode()
 
 
 class Context:
@@ -55,8 +56,8 @@ class Context:
         self.log = CaptureLog()
         self._segments = Segments(settings, self.capture_call, self)
         self._lock = threading.Lock()
-        self._given_up: weakref.WeakSet[CodeType] = weakref.WeakSet()
-        self._policies: weakref.WeakKeyDictionary[CodeType, DynamicPolicy] = weakref.WeakKeyDictionary()
+        self._given_up: ByCode[bool] = ByCode()
+        self._policies: ByCode[DynamicPolicy] = ByCode()
 
     def capture_call(self, compiled: _C.CompiledFunction, params: tuple[Any, ...]) -> Any:
         """What the C core asks when no entry of a compiled function holds."""
@@ -93,20 +94,20 @@ class Context:
         entry = conversion.run(reasons)
         if entry is not None:
             cache.add(entry)
-            _touched.add(code)
+            _touched[code] = True
             trim(cache)
         else:
             # Skipped, or graphlift failed on it: to try again at each call would only cost time.
-            self._given_up.add(code)
+            self._given_up[code] = True
         return entry
 
     def _policy(self, code: CodeType) -> DynamicPolicy:
         policy = self._policies.get(code)
         if policy is None:
-            seen = _seen.setdefault(code, Seen())
-            policy = self._policies[code] = DynamicPolicy(
-                self.settings.dynamic, config.automatic_dynamic, seen
-            )
+            seen = _seen.get(code)
+            if seen is None:
+                seen = _seen[code] = Seen()
+            policy = self._policies[code] = DynamicPolicy(self.settings.dynamic, seen)
         return policy
 
     def _may_recompile(self, code: CodeType, reasons: list[str]) -> bool:
@@ -118,7 +119,7 @@ class Context:
         return True
 
     def _give_up(self, code: CodeType, reasons: list[str]) -> None:
-        self._given_up.add(code)
+        self._given_up[code] = True
         why = f"{code.co_qualname} was captured {config.recompile_limit} times (config.recompile_limit)"
         events.emit(events.GaveUp(0, code, why, reasons, self.log))
 
@@ -150,7 +151,6 @@ def handle_frame(context: object, function: FunctionType, params: tuple[Any, ...
 
 
 _C.set_frame_handler(handle_frame)
-_C.set_bypass(config.disable)
 
 _contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
@@ -164,7 +164,7 @@ def new_context(settings: Settings) -> Context:
 
 def reset() -> None:
     """Forget every capture of the process; what is running runs on."""
-    for code in list(_touched):
+    for code in _touched:
         _C.drop_caches(code)
     _touched.clear()
     _seen.clear()

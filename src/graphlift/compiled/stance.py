@@ -22,8 +22,16 @@ def present() -> Stance:
 def _take(stance: Stance) -> Stance:
     global _present
     former, _present = _present, stance
-    _C.set_bypass(stance == "force_eager" or config.disable)
+    _settle(config.current)
     return former
+
+
+def _settle(values: config.Config) -> None:
+    """Tell the C core whether anything compiled is to be used."""
+    _C.set_bypass(_present == "force_eager" or values.disable)
+
+
+config.on_change(_settle)
 
 
 class set_stance:

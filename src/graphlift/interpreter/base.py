@@ -229,6 +229,10 @@ class InstructionTranslatorBase(Translator):
         handle: Handle = self.capture.builtins()
         return handle
 
+    def turn(self) -> None:
+        """See `dispatch.Translator.turn`."""
+        self.capture.turn(self)
+
     def handled_exception(self) -> Var | None:
         """See `dispatch.Translator.handled_exception`."""
         return unwind.handled_exception(self)

@@ -13,11 +13,13 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from graphlift import _C
+from graphlift import _C, config
 from graphlift.dynamic import DynamicPolicy
+from graphlift.graph_value import GraphValue, SymValue
 from graphlift.heap import Handle, Heap
 from graphlift.output_graph import OutputGraph
 from graphlift.protocol import Make, Tx, Var, Where
+from graphlift.reasons import Reason
 from graphlift.sources import ModuleDictSource, ObjectSource, Source
 from graphlift.variables.builder import Builder
 
@@ -91,14 +93,11 @@ class Capture:
         policy: decides which numbers and sizes become symbolic.
 
     Attributes:
-        max_depth: how deep calls are followed.
         careful: whether frames keep a snapshot of themselves before each instruction.
         forced: asked before each instruction whether the graph is to be cut there (for tests), or None.
         torch_state: torch's global state at the beginning.
         grad_mode: whether grad mode was on at the beginning.
     """
-
-    max_depth = 200
 
     def __init__(
         self,
@@ -123,7 +122,7 @@ class Capture:
         self.torch_state = _C.torch_state()
         self.grad_mode = torch.is_grad_enabled()
         self._builders: list[Builder] = []
-        self._at_end: list[Callable[[], None]] = []
+        self._turns = 0
 
     def maker(self, tx: Tx) -> Make:
         """The makers of trackers for one translator."""
@@ -143,14 +142,19 @@ class Capture:
         """Whether an iterator is not to be followed from its present position."""
         return self._policy is not None and self._policy.moves(source, position)
 
-    def at_end(self, action: Callable[[], None]) -> None:
-        """Have `action()` called when the capture is over, whatever came of it; latest first."""
-        self._at_end.append(action)
+    def turn(self, tx: Tx) -> None:
+        """Count a turn of a loop; breaks when there are more than any capture should follow."""
+        self._turns += 1
+        if self._turns > config.turn_limit:
+            self._turns = 0
+            tx.fail(Reason.TOO_LONG, f"more than {config.turn_limit} turns of loops in one capture")
 
     def close(self) -> None:
-        """Run what was put off to the end, and take apart what holds itself in circles."""
-        while self._at_end:
-            self._at_end.pop()()
+        """Put torch's state back, and take apart what holds itself in circles."""
+        met = [getattr(var, "value", None) for _, var in self.objects.values()]
+        for value in (*met, *(operation.value for operation in self.graph.operations)):
+            if isinstance(value, (GraphValue, SymValue)):
+                value.var = None
         for builder in self._builders:
             builder.__dict__.clear()
         self._builders.clear()

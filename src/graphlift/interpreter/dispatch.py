@@ -71,6 +71,10 @@ class Translator(Tx):
         """The namespace of builtins."""
 
     @abstractmethod
+    def turn(self) -> None:
+        """The program jumps back: a turn of a loop is done."""
+
+    @abstractmethod
     def handled_exception(self) -> Var | None:
         """The exception being handled at this point of the program, or None."""
 

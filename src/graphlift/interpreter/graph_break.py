@@ -17,7 +17,7 @@ import torch
 from graphlift import _C
 from graphlift.bytecode.liveness import live_locals
 from graphlift.codegen.pycodegen import PyCodegen
-from graphlift.codegen.resume import Shape
+from graphlift.codegen.resume import Shape, operands_of
 from graphlift.errors import Unsupported
 from graphlift.interpreter.base import InstructionTranslatorBase
 from graphlift.interpreter.frame_state import NULL, HandledVariable, LastiVariable
@@ -67,15 +67,10 @@ def frames_at(cut: Unsupported, root: InstructionTranslatorBase) -> list[Cut]:
     return cuts[::-1]
 
 
-#: What calls take from the stack beside their counted arguments: callable and NULL (or self), and the rest.
-_BESIDE = {"CALL": 2, "CALL_KW": 3, "CALL_FUNCTION_EX": 3}
-
-
 def _operands(frame: InstructionTranslatorBase) -> int:
     """How many stack entries the call at a frame's present instruction takes."""
     assert frame.snapshot is not None
-    step = frame.frame.decoded.step(frame.snapshot.index)
-    return _BESIDE[step.op] + int(step.operand)
+    return operands_of(frame.frame.decoded, frame.snapshot.index)
 
 
 def _cut_of(frame: InstructionTranslatorBase, operands: int | None) -> Cut:
@@ -147,22 +142,29 @@ def emit_jump(body: PyCodegen, cuts: Sequence[Cut], name: SegmentName, effects: 
     emitter.return_value()
 
 
-def emit_state(body: PyCodegen, operations: Sequence[Any]) -> None:
-    """Emit code that leaves torch's global state as it is at the cut: a backend need not have set it.
+def emit_state(body: PyCodegen, operations: Sequence[Any], grad_mode: bool) -> None:
+    """Emit code that leaves torch's global state as the captured code did: a backend need not have set it.
+
+    Arguments:
+        operations: the graph's.
+        grad_mode: grad mode at the beginning, which the guards keep.
 
     Raises:
-        Unsupported: a region that counts its nesting (autocast) is open at the cut.
+        Unsupported: a region that counts its nesting (autocast) is open at the end.
     """
     nesting = 0
-    setters: dict[Any, tuple[Any, ...]] = {}
+    last: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
     for operation in operations:
         if operation.target in COUNTERS:
             nesting += 1 if operation.target is torch.autocast_increment_nesting else -1
         elif operation.target in SETTERS:
-            setters[operation.target] = operation.args
+            # All but the last argument say what is set, e.g. for which device.
+            last[operation.target, operation.args[:-1]] = operation.target, operation.args
     if nesting:
-        raise Unsupported(Reason.UNSUPPORTED_CONTEXT_MANAGER, "a cut inside an autocast region")
-    for function, args in setters.items():
+        raise Unsupported(Reason.UNSUPPORTED_CONTEXT_MANAGER, "an autocast region that stays open")
+    for function, args in last.values():
+        if function is torch._C._set_grad_enabled and args == (grad_mode,):
+            continue
         emitter = body.emitter
         emitter.prepare_call()
         emitter.load_const(function)

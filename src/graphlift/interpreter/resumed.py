@@ -10,6 +10,7 @@ import weakref
 from types import CodeType
 from typing import NamedTuple
 
+from graphlift.bytecode.by_code import ByCode
 from graphlift.codegen.resume import Shape
 
 
@@ -25,27 +26,17 @@ class Resumed(NamedTuple):
     shape: Shape
 
 
-#: By identity, for code objects of two functions may be equal: the code and the user's code, held weakly
-#: (which keeps its entries, and through them the codes here, alive), and the shape.
-_resumed: dict[int, tuple[weakref.ref[CodeType], weakref.ref[CodeType], Shape]] = {}
+#: The user's code keeps its entries, and through them the codes here, alive: so it is held weakly.
+_resumed: ByCode[tuple[weakref.ref[CodeType], Shape]] = ByCode()
 
 
 def register(made: CodeType, code: CodeType, shape: Shape) -> None:
     """Note that `made` is the rest of `code` from `shape` on."""
-    key = id(made)
-
-    def forget(reference: weakref.ref[CodeType]) -> None:
-        found = _resumed.get(key)
-        if found is not None and found[0] is reference:
-            del _resumed[key]
-
-    _resumed[key] = (weakref.ref(made, forget), weakref.ref(code), shape)
+    _resumed[made] = (weakref.ref(code), shape)
 
 
 def resumed(code: CodeType) -> Resumed | None:
     """What a code resumes; None for the user's own code and for the rest of one that is gone."""
-    found = _resumed.get(id(code))
-    if found is None or found[0]() is not code:
-        return None
-    original = found[1]()
-    return None if original is None else Resumed(original, found[2])
+    found = _resumed.get(code)
+    original = None if found is None else found[0]()
+    return None if found is None or original is None else Resumed(original, found[1])

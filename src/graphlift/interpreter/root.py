@@ -110,21 +110,28 @@ class InstructionTranslator(InstructionTranslatorBase):
             Unsupported: it cannot be followed to its end, nor cut.
         """
         body = PyCodegen(lambda value: anchor(self, value))
+        inline.check_builtins(self, self.frame.module_globals)
         try:
             self.run()
         except Unsupported as cut:
             if segment_name is None:
                 raise
             frames = frames_at(cut, self)
+            cut.frames.clear()
+            cut.__traceback__ = None  # it leads to the frames that were interpreted
             body.emitter.position = self.frame.decoded.position(frames[0].shape.index)
-            emit_state(body, self.graph.operations)
+            self._emit_state(body)
             emit_jump(body, frames, segment_name, SideEffects(self.heap, body).emit)
         else:
             body.emitter.position = self.frame.decoded.position(self.frame.ip - 1)
+            self._emit_state(body)
             body(self.result)
             SideEffects(self.heap, body).emit()
             body.emitter.return_value()
         return self._finish(body)
+
+    def _emit_state(self, body: PyCodegen) -> None:
+        emit_state(body, self.graph.operations, self.capture.grad_mode)
 
     def _finish(self, body: PyCodegen) -> Translation:
         graph = self.graph.finish(list(body.outputs))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 
 from graphlift.interpreter.dispatch import Translator, handler
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
-from graphlift.sources import ObjectSource
+from graphlift.sources import GlobalSource, ObjectSource
+from graphlift.variables import namespace
 from graphlift.variables.slots import attributes
 
 
@@ -22,15 +24,27 @@ def _loaded(tx: Translator, name: str) -> Var:
 def _resolve(tx: Translator, name: str, level: int) -> str:
     if level == 0:
         return name
-    package = tx.frame.module_globals.real.get("__package__")
+    found = namespace.lookup(tx, tx.frame.module_globals, "__package__", GlobalSource)
+    package = found.realize(tx).as_constant() if found is not None else None
     if not isinstance(package, str):
         tx.fail(Reason.UNSUPPORTED_OPERATION, "a relative import without __package__")
     base = package.rsplit(".", level - 1)[0]
     return f"{base}.{name}" if name else base
 
 
+def _check_importer(tx: Translator) -> None:
+    """Break where ``__import__`` is not CPython's own; that it is so is guarded."""
+    importer = namespace.lookup(tx, tx.builtins_handle(), "__import__", GlobalSource)
+    if importer is None or getattr(importer.realize(tx), "value", None) is not _IMPORT:
+        tx.fail(Reason.UNSUPPORTED_OPERATION, "an import through an __import__ of the user's")
+
+
+_IMPORT = builtins.__import__
+
+
 @handler
 def IMPORT_NAME(tx: Translator, name: str) -> None:
+    _check_importer(tx)
     from_list = tx.stack.pop().realize(tx).as_constant()
     level = tx.stack.pop().realize(tx).as_constant()
     full = _resolve(tx, name, level)

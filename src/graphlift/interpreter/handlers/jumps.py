@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphlift.interpreter.dispatch import Handler, Translator, family
+from graphlift.interpreter.dispatch import Handler, Translator, family, handler
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
 from graphlift.variables.slots import operators
 
 
-@family("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
+@family("JUMP_FORWARD", "JUMP_BACKWARD_NO_INTERRUPT")
 def _jump(name: str) -> Handler:
     def run(tx: Translator, target: int) -> int:
         return target
 
     return run
+
+
+@handler
+def JUMP_BACKWARD(tx: Translator, target: int) -> int:
+    tx.turn()
+    return target
 
 
 def generic_jump(tx: Translator, value: Var) -> bool:

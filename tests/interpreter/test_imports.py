@@ -1,0 +1,57 @@
+"""Imports inside captured code, and builtins that are not the process's."""
+
+from __future__ import annotations
+
+import builtins
+
+import torch
+
+import graphlift
+from graphlift.testing import check
+
+
+def scaled(x):
+    import math
+
+    return x * math.pi
+
+
+def test_an_import():
+    check(scaled, torch.ones(2))
+
+
+def test_a_replaced_import_is_seen_by_the_next_call(monkeypatch):
+    compiled = graphlift.compile(scaled, backend="eager")
+    x = torch.ones(2)
+    assert torch.equal(compiled(x), scaled(x))
+    plain = builtins.__import__
+
+    class Replaced:
+        pi = 2.0
+
+    monkeypatch.setattr(
+        builtins, "__import__", lambda name, *a: Replaced if name == "math" else plain(name, *a)
+    )
+    assert torch.equal(compiled(x), x * 2.0)
+
+
+def own_builtins(source):
+    namespace = {"__builtins__": {**vars(builtins), "len": lambda _: 7}}
+    exec(source, namespace)
+    return namespace["f"]
+
+
+def test_a_function_with_builtins_of_its_own():
+    function = own_builtins("def f(x, items):\n    return x * len(items)\n")
+    assert torch.equal(
+        graphlift.compile(function, backend="eager")(torch.ones(2), [1]), torch.full((2,), 7.0)
+    )
+
+
+def test_a_called_function_with_builtins_of_its_own():
+    inner = own_builtins("def f(x, items):\n    return x * len(items)\n")
+
+    def outer(x, items):
+        return inner(x, items) + len(items)
+
+    assert torch.equal(graphlift.compile(outer, backend="eager")(torch.ones(2), [1]), torch.full((2,), 8.0))

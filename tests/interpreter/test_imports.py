@@ -55,3 +55,11 @@ def test_a_called_function_with_builtins_of_its_own():
         return inner(x, items) + len(items)
 
     assert torch.equal(graphlift.compile(outer, backend="eager")(torch.ones(2), [1]), torch.full((2,), 8.0))
+
+
+def test_builtins_of_ones_own_are_guarded():
+    function = own_builtins("def f(x, items):\n    return x * len(items)\n")
+    compiled = graphlift.compile(function, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(torch.ones(2), [1]), torch.full((2,), 7.0))
+    function.__builtins__["len"] = lambda _: 9
+    assert torch.equal(compiled(torch.ones(2), [1]), torch.full((2,), 9.0))

@@ -225,8 +225,8 @@ class InstructionTranslatorBase(Translator):
         self.fail(Reason.MISSING_HANDLER, what)
 
     def builtins_handle(self) -> Handle:
-        """The namespace of builtins."""
-        handle: Handle = self.capture.builtins()
+        """See `dispatch.Translator.builtins_handle`."""
+        handle: Handle = self.capture.builtins_of(self.frame.module_globals)
         return handle
 
     def turn(self) -> None:

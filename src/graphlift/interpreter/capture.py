@@ -20,7 +20,7 @@ from graphlift.heap import Handle, Heap
 from graphlift.output_graph import OutputGraph
 from graphlift.protocol import Make, Tx, Var, Where
 from graphlift.reasons import Reason
-from graphlift.sources import ModuleDictSource, ObjectSource, Source
+from graphlift.sources import GlobalSource, ModuleDictSource, ObjectSource, Source
 from graphlift.variables.builder import Builder
 
 
@@ -173,15 +173,22 @@ class Capture:
             return None
         return self.object_source(module.__name__).child(ModuleDictSource, "__dict__")
 
-    def builtins(self) -> Handle:
-        """The namespace of builtins."""
-        namespace = builtins.__dict__
+    def builtins_of(self, module_globals: Handle) -> Handle:
+        """The namespace in which code of a module looks up what its globals lack.
+
+        Nearly always the process's; but code may bring its own (`exec`, the methods of named tuples).
+        """
+        own = module_globals.real.get("__builtins__", builtins)
+        if isinstance(own, dict) and own is not builtins.__dict__:
+            source = module_globals.source
+            place = None if source is None else source.child(GlobalSource, "__builtins__")
+            return self.heap.known(own) or self.heap.handle_of(own, place)
+        name = own.__name__ if isinstance(own, ModuleType) else "builtins"
+        namespace = vars(own) if isinstance(own, ModuleType) else builtins.__dict__
         known = self.heap.known(namespace)
         if known is not None:
             return known
-        return self.heap.handle_of(
-            namespace, self.object_source("builtins").child(ModuleDictSource, "__dict__")
-        )
+        return self.heap.handle_of(namespace, self.object_source(name).child(ModuleDictSource, "__dict__"))
 
     def object_source(self, name: str) -> Source:
         """The source of a loaded module; one object a module and capture."""

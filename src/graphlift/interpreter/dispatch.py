@@ -68,7 +68,7 @@ class Translator(Tx):
 
     @abstractmethod
     def builtins_handle(self) -> Handle:
-        """The namespace of builtins."""
+        """The namespace in which names are looked up that the frame's globals lack."""
 
     @abstractmethod
     def turn(self) -> None:

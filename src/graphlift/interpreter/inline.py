@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from types import CodeType
@@ -24,14 +23,6 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
     """The frame of a function called by captured code; its value goes on the caller's stack."""
 
 
-def check_builtins(tx: InstructionTranslatorBase, module_globals: Handle) -> None:
-    """Break for code with builtins of its own: names are looked up in the process's."""
-    real = module_globals.real
-    own = builtins if real is None else real.get("__builtins__", builtins)
-    if own is not builtins and own is not builtins.__dict__:
-        tx.fail(Reason.UNSUPPORTED_VALUE, "a function whose namespace has builtins of its own")
-
-
 def inline(
     tx: InstructionTranslatorBase,
     function: Var,
@@ -45,7 +36,6 @@ def inline(
         tx.fail(Reason.GENERATOR, f"a call of the coroutine function {code.co_qualname}")
     if tx.depth >= config.inline_depth:
         tx.fail(Reason.RECURSION, f"{code.co_qualname} is {tx.depth} calls deep")
-    check_builtins(tx, module_globals)
     frame = FrameState(code, decode(code), bound, closure, module_globals)
     callee = InliningInstructionTranslator(tx.capture, frame, tx)
     callee.direct = tx.expected is function or tx.expected is ANY_FUNCTION

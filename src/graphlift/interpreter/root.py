@@ -110,7 +110,6 @@ class InstructionTranslator(InstructionTranslatorBase):
             Unsupported: it cannot be followed to its end, nor cut.
         """
         body = PyCodegen(lambda value: anchor(self, value))
-        inline.check_builtins(self, self.frame.module_globals)
         try:
             self.run()
         except Unsupported as cut:

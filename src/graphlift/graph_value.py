@@ -24,13 +24,16 @@ class GraphValue:
         views: values that share this one's storage, or None (kept on the base only).
         index: position of the operation that made it; for an input, -1.
         name: name that the user's program gave it first, or None.
-        piece: whether it is one of several views made by one operation (autograd limits writes to it).
+        history: the value whose view it is for autograd, too (a detached one shares memory only), or None.
+        piece: whether autograd refuses writes to it (one of several views made at once, or made without
+            grad mode).
         fake: the fake tensor that stands for it, where one was needed.
     """
 
     __slots__ = (
         "base",
         "fake",
+        "history",
         "index",
         "meta",
         "name",
@@ -50,6 +53,7 @@ class GraphValue:
         self.base: GraphValue | None = None
         self.views: list[GraphValue] | None = None
         self.name: str | None = None
+        self.history: GraphValue | None = None
         self.piece = False
         self.fake: Any = None
 

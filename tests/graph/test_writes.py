@@ -122,9 +122,22 @@ def test_written_through_an_overlapping_view(recorder):
 def test_detached_memory_does_not_come_to_require_grad(recorder):
     r = recorder(p=torch.ones(4, requires_grad=True))
     base = r(torch.zeros, 4)
-    r("detach", base)
+    apart = r("detach", base)
+    r("add_", base, r["p"])
+    assert requires(base) == (True, False) and requires(apart) == (False, True)
+    part = r(operator.getitem, apart, 0)
+    r("add_", part, 1)
+    assert requires(part) == (False, True)
+
+
+def test_views_made_without_grad_mode_are_protected(recorder):
+    p = torch.ones(4, requires_grad=True) * 1
+    with torch.no_grad():
+        view = p.view(2, 2)
+    r = recorder(view=view)
     with pytest.raises(CannotPropagate):
-        r("add_", base, r["p"])
+        r("add_", r["view"], 1)
+    assert r.graph.operations == []
 
 
 def test_gradients_through_writes_to_views(recorder):

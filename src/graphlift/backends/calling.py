@@ -6,9 +6,11 @@ backends which do not ask stay cheap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
 
+import torch
 from torch._guards import TracingContext, tracing
 
 from graphlift.backends.registry import Backend, lookup
@@ -105,11 +107,31 @@ def compile_graph(graph: Graph, settings: Settings) -> Callable[..., Any]:
     return product
 
 
+_AUTOCAST_DEVICES: Final = ("cpu", "cuda", "xpu", "mps")
+
+
+@contextmanager
+def _torch_state_kept() -> Iterator[None]:
+    """Put back what a graph that sets grad mode or autocast changed while a compiler traced it."""
+    grad, cache = torch.is_grad_enabled(), torch.is_autocast_cache_enabled()
+    casts = [
+        (kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in _AUTOCAST_DEVICES
+    ]
+    try:
+        yield
+    finally:
+        torch._C._set_grad_enabled(grad)
+        torch.set_autocast_cache_enabled(cache)
+        for kind, enabled, dtype in casts:
+            torch.set_autocast_enabled(kind, enabled)
+            torch.set_autocast_dtype(kind, dtype)
+
+
 def _compile(graph: Graph, chosen: Backend) -> Callable[..., Any]:
     if not chosen.wants.module:
         return chosen.call(graph, ())
     try:
-        with tracing(_LazyContext(graph)):
+        with _torch_state_kept(), tracing(_LazyContext(graph)):
             product = chosen.call(graph.graph_module, graph.example_inputs(fake=chosen.wants.fake_inputs))
     except Exception as error:
         raise BackendError(_sentence(chosen.name, error, graph)) from error

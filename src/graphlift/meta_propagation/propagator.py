@@ -16,7 +16,7 @@ from graphlift.graph_value import CannotPropagate, DataDependent, GraphValue, Me
 from graphlift.meta_propagation import memo, policy
 from graphlift.meta_propagation.fakes import plain_keys, run_fake
 from graphlift.meta_propagation.observer import TooLarge
-from graphlift.meta_propagation.rehearsal import rehearse, replace
+from graphlift.meta_propagation.rehearsal import plain_failure, rehearse, replace
 from graphlift.meta_propagation.state import TorchState
 from graphlift.meta_propagation.template import CONSTANT_CLASSES, Const, Items, Same, Template, View
 from graphlift.metadata import MetaRecord, intern
@@ -144,7 +144,7 @@ def _rehearse(
         raise
     except Exception as second:
         if type(second) is type(first) and str(second) == str(first):
-            raise MetaError(first) from None
+            raise MetaError(plain_failure(target, method, args, kwargs, records, swap)) from None
         raise CannotPropagate(f"it fails in a way that depends on values: {second}") from second
 
 

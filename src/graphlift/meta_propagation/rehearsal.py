@@ -146,6 +146,34 @@ def rehearse(
     return Template(output, _writes(records, stand_ins, observer), random=observer.random, raises=True)
 
 
+def plain_failure(
+    target: Any,
+    method: bool,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    records: Sequence[MetaRecord],
+    swap: Callable[[Sequence[torch.Tensor]], Callable[[Any], Any]],
+) -> Exception:
+    """The exception of a call that failed in a rehearsal, as it is when nobody watches.
+
+    Some composite operations take another way under a dispatch mode, and fail in other words.
+
+    Raises:
+        CannotPropagate: it does not fail then.
+    """
+    put = swap([stand_in(record) for record in records])
+    generator = torch.get_rng_state()
+    try:
+        invoke(
+            target, method, [replace(x, put) for x in args], {k: replace(x, put) for k, x in kwargs.items()}
+        )
+    except Exception as error:
+        return error
+    finally:
+        torch.set_rng_state(generator)
+    raise CannotPropagate("it fails only when it is watched")
+
+
 def read(tensor: torch.Tensor) -> MetaRecord:
     """The record of a result.
 

@@ -7,6 +7,7 @@ then does it for real.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,6 +25,11 @@ def root_of(value: GraphValue) -> GraphValue:
     return value if value.base is None else value.base
 
 
+def is_view(value: GraphValue) -> bool:
+    """Whether a value is a view, in the graph or in the program."""
+    return value.base is not None or (value.real is not None and value.real._is_view())
+
+
 def family(value: GraphValue) -> list[GraphValue]:
     """All values on the same storage, the base first."""
     root = root_of(value)
@@ -38,6 +44,12 @@ def same_storage(a: GraphValue, b: GraphValue) -> bool:
     if first.real is None or second.real is None:
         return False
     return bool(first.real.untyped_storage()._cdata == second.real.untyped_storage()._cdata)
+
+
+def share_memory(values: Sequence[GraphValue]) -> bool:
+    """Whether two different ones of these values live on the same storage."""
+    distinct = list(dict.fromkeys(values))
+    return any(same_storage(a, b) for i, a in enumerate(distinct) for b in distinct[:i])
 
 
 def check_write(
@@ -60,9 +72,23 @@ def check_write(
     """
     for write in template.writes:
         target = tensors[write.arg]
+        if write.data and _resizes(write.record, target.meta):
+            raise CannotPropagate("a write that resizes its target")
         _check_overlap(target, tensors, region or target.meta)
-        if write.data and grad:
-            _check_autograd(write, target, tensors, inputs)
+        if write.data:
+            _check_views(target, tensors)
+            if grad:
+                _check_autograd(write, target, tensors, inputs)
+
+
+def _resizes(after: Any, before: Any) -> bool:
+    """Whether a write made room for another number of elements, as ``out=`` of another size does.
+
+    Changing the shape alone (``t_``, ``unsqueeze_``) leaves the memory as it is.
+    """
+    if type(after) is SymbolicMeta or type(before) is SymbolicMeta:
+        return len(after.shape) != len(before.shape)
+    return bool(math.prod(after.shape) != math.prod(before.shape))
 
 
 def _check_overlap(target: GraphValue, tensors: Sequence[GraphValue], region: Any) -> None:
@@ -91,24 +117,46 @@ def _apart(a: Any, b: Any) -> bool:
     return bool(extent(low) <= high.storage_offset)
 
 
+def _check_views(target: GraphValue, tensors: Sequence[GraphValue]) -> None:
+    """Refuse where autograd protects a view.
+
+    A write through such a view fails; after a write through a relative, the next use of the view fails.
+    """
+    if any(value.meta.requires_grad for value in tensors) and any(map(_is_protected, _relatives(target))):
+        raise CannotPropagate("a write to memory with views that autograd protects")
+
+
 def _check_autograd(
     write: Write, target: GraphValue, tensors: Sequence[GraphValue], inputs: Iterable[GraphValue]
 ) -> None:
-    root = root_of(target)
-    if target is not root and any(value.meta.requires_grad for value in tensors):
-        if root.meta.requires_grad and root.meta.is_leaf:
-            raise CannotPropagate("a write to a view of a leaf that requires grad")
-        if target.piece:
-            raise CannotPropagate("a write to a view that autograd protects")
-    if write.record.requires_grad == target.meta.requires_grad:
+    if not any(value.meta.requires_grad for value in tensors):
         return
-    if root.real is not None:
-        if root.real._base is not None:
-            raise CannotPropagate("a write makes a tensor require grad that is a view of another")
-        if any(other is not root and same_storage(other, root) for other in inputs):
-            raise CannotPropagate("a write makes a tensor require grad that shares memory with another")
-    if any(member.piece for member in family(target)):
-        raise CannotPropagate("a write makes views require grad that autograd protects")
+    root = target.history or target
+    if target is not root and root.meta.requires_grad and root.meta.is_leaf:
+        raise CannotPropagate("a write to a view of a leaf that requires grad")
+    if write.record.requires_grad == target.meta.requires_grad or root.real is None:
+        return
+    if root.real._base is not None:
+        raise CannotPropagate("a write makes a tensor require grad that is a view of another")
+    if any(other is not root and same_storage(other, root) for other in inputs):
+        raise CannotPropagate("a write makes a tensor require grad that shares memory with another")
+
+
+def _relatives(value: GraphValue) -> list[GraphValue]:
+    """The values that are one tensor and its views for autograd (detached ones are not among them)."""
+    root = value.history or value
+    return [member for member in family(value) if (member.history or member) is root]
+
+
+def _is_protected(value: GraphValue) -> bool:
+    if value.piece:
+        return True
+    real = value.real
+    return real is not None and real._is_view() and _creation(real) != _ORDINARY
+
+
+_creation: Any = torch._C._autograd._get_creation_meta
+_ORDINARY: Any = torch._C._autograd.CreationMeta.DEFAULT
 
 
 def apply_write(heap: Heap, write: Write, target: GraphValue, on_fakes: bool) -> None:
@@ -121,7 +169,7 @@ def apply_write(heap: Heap, write: Write, target: GraphValue, on_fakes: bool) ->
     if write.record is not before:
         _set_meta(heap, target, write.record, on_fakes)
     if write.data and write.record.requires_grad and not before.requires_grad:
-        for member in family(target):
+        for member in _relatives(target):
             meta = member.meta
             if not meta.requires_grad and _can_require_grad(meta):
                 _set_meta(heap, member, _requiring(meta), on_fakes=False)
@@ -149,9 +197,22 @@ def _requiring(meta: Any) -> Any:
     return intern(tuple(fields))
 
 
-def protected(target: Any, grad: bool) -> bool:
-    """Whether autograd would refuse later writes to a view made by this call."""
-    return not grad or target in _DETACHING
+def join(value: GraphValue, base: GraphValue, target: Any, piece: bool) -> None:
+    """Enter a new view into its family.
+
+    Args:
+        base: the value it is a view of.
+        target: what made it.
+        piece: whether autograd refuses writes to it.
+    """
+    root = root_of(base)
+    value.base = root
+    if root.views is None:
+        root.views = []
+    root.views.append(value)
+    if target not in _DETACHING:
+        value.history = base.history or base
+        value.piece = piece or base.piece
 
 
 _DETACHING = frozenset({"detach", torch.detach, torch.Tensor.detach})

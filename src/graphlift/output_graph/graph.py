@@ -18,17 +18,26 @@ from graphlift.graph_value import (
     GraphContainer,
     GraphError,
     GraphValue,
+    MetaError,
     StructResult,
     SymValue,
 )
 from graphlift.heap import Heap
 from graphlift.meta_propagation import Const, Items, Propagator, Same, Template, View
+from graphlift.meta_propagation.policy import TOTAL
 from graphlift.meta_propagation.state import COUNTERS, SETTERS, WITHOUT_TRACE, change
 from graphlift.metadata import PLAIN_CLASSES, MetaRecord, record_of
-from graphlift.output_graph.aliasing import apply_write, check_write, protected, root_of, same_storage
+from graphlift.output_graph.aliasing import (
+    apply_write,
+    check_write,
+    is_view,
+    join,
+    same_storage,
+    share_memory,
+)
 from graphlift.output_graph.captured import CapturedGraph
 from graphlift.output_graph.dynamic import DynamicCalls, Fake, Number, input_meta, is_dynamic
-from graphlift.output_graph.record import VALUES, Operation, operands
+from graphlift.output_graph.record import VALUES, Operation, operands, values_in
 from graphlift.output_graph.symbols import Symbols
 from graphlift.sources import Source
 
@@ -138,7 +147,10 @@ class OutputGraph:
         """
         if self._dynamic is not None and is_dynamic(args, kwargs):
             return self._call_dynamic(Operation(target, method, args, kwargs, None, where, False, False))
-        found, tensors = self._propagator.find(target, method, args, kwargs)
+        try:
+            found, tensors = self._propagator.find(target, method, args, kwargs)
+        except MetaError as error:
+            raise self._surely(target, args, kwargs, error) from None
         operations = self.operations
         if isinstance(found, MetaRecord):
             value = GraphValue(found, len(operations))
@@ -148,6 +160,17 @@ class OutputGraph:
             return value
         call = Operation(target, method, args, kwargs, None, where, False, False)
         return self._take(found, tuple(tensors), call)
+
+    def _surely(self, target: Any, args: Any, kwargs: Any, error: MetaError) -> GraphError:
+        """A failure found on stand-ins, or why it may be another one in the program."""
+        values = [x for x in values_in((args, dict(kwargs))) if type(x) is GraphValue]
+        if target in TOTAL and "out" not in kwargs:
+            return error
+        graded = self.grad_enabled and any(value.meta.requires_grad for value in values)
+        if (graded and any(map(is_view, values))) or share_memory(values):
+            # A write may fail for what autograd knows of a view, or for an overlap, before all else.
+            return CannotPropagate(str(error.error))
+        return error
 
     def _call_dynamic(self, call: Operation) -> Any:
         assert self._dynamic is not None
@@ -195,7 +218,7 @@ class OutputGraph:
             check_write(template, tensors, inputs, grad, self._region(call))
         if template.pure and _is_constant(template.output):
             return _constant(template.output)
-        made = _Results(self, tensors, protected(call.target, grad))
+        made = _Results(self, tensors, call.target, grad)
         written = tuple(tensors[write.arg] for write in template.writes)
         mutable = call._replace(keep=not template.pure, raises=template.raises, written=written)._replace(
             random=template.random
@@ -268,10 +291,11 @@ class OutputGraph:
 class _Results:
     """Makes the values of one call and records it."""
 
-    def __init__(self, graph: OutputGraph, tensors: Sequence[GraphValue], shielded: bool) -> None:
+    def __init__(self, graph: OutputGraph, tensors: Sequence[GraphValue], target: Any, grad: bool) -> None:
         self._graph = graph
         self._tensors = tensors
-        self._shielded = shielded
+        self._target = target
+        self._grad = grad
         self._fresh: list[GraphValue] = []
 
     def record(self, output: Any, call: Operation) -> Any:
@@ -314,16 +338,8 @@ class _Results:
         value = GraphValue(form.record, index)
         value.fake = form.fake
         of = self._tensors[form.arg] if form.arg >= 0 else self._fresh[-1 - form.arg]
-        value.piece = form.piece or self._shielded or of.piece
-        _join(value, root_of(of))
+        join(value, of, self._target, form.piece or not self._grad)
         return value
-
-
-def _join(value: GraphValue, root: GraphValue) -> None:
-    value.base = root
-    if root.views is None:
-        root.views = []
-    root.views.append(value)
 
 
 def _forget_view(value: Any) -> None:

@@ -14,6 +14,7 @@ import torch
 
 from graphlift.graph_value import CannotPropagate, DataDependent, GraphValue, MetaError
 from graphlift.meta_propagation import memo, policy
+from graphlift.meta_propagation.failing import may_fail
 from graphlift.meta_propagation.fakes import plain_keys, run_fake
 from graphlift.meta_propagation.observer import TooLarge
 from graphlift.meta_propagation.rehearsal import plain_failure, rehearse, replace
@@ -92,7 +93,7 @@ class Propagator:
             template = _rehearse(target, method, args, kwargs, records, swap)
         except TooLarge:
             template = _fake(target, method, args, kwargs, records, swap, self.state.inference)
-        raises = target not in policy.TOTAL or (target in policy.DIVISIONS and _integers(records))
+        raises = may_fail(target, args, kwargs, _integers(records))
         return Template(template.output, template.writes, template.random, raises)
 
 

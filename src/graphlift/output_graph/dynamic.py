@@ -12,9 +12,10 @@ from typing import Any, Final
 import torch
 
 from graphlift.graph_value import CannotPropagate, DataDependent, GraphValue, SymValue
+from graphlift.meta_propagation.failing import may_fail
 from graphlift.meta_propagation.fakes import execute, fake_of, plain_keys
 from graphlift.meta_propagation.observer import Observer
-from graphlift.meta_propagation.policy import DIVISIONS, TOTAL, refuse
+from graphlift.meta_propagation.policy import TOTAL, refuse
 from graphlift.meta_propagation.rehearsal import invoke, replace
 from graphlift.meta_propagation.state import TorchState
 from graphlift.meta_propagation.template import Const, Items, Reader, Template, View, Write
@@ -113,7 +114,9 @@ class DynamicCalls:
         metas = [value.meta for value in tensors]
         output = _DynamicReader(fakes, metas, state.inference).output(result)
         writes = _writes(metas, fakes, observer, state.inference)
-        raises = target not in TOTAL or target in DIVISIONS
+        raises = may_fail(target, args, kwargs, integers=True)
+        if target not in TOTAL:  # an open number can be one that the call refuses
+            raises |= any(type(x) is SymValue for x in (*args, *kwargs.values()))
         return Template(output, writes, random=observer.random, raises=raises)
 
 

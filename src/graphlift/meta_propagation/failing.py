@@ -1,0 +1,105 @@
+"""Which calls can fail by the values of tensors, when their metadata are in order.
+
+Tables by name, as in `policy`. A call that no table knows counts as one that can fail.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import torch
+
+from graphlift.graph_value import GraphValue
+from graphlift.meta_propagation.policy import DIVISIONS, TOTAL, targets_named
+
+#: They draw random numbers, and their parameters are no tensors.
+_RANDOM: Final = """
+dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout rrelu gumbel_softmax
+rand rand_like randn randn_like randint randint_like randperm
+normal_ uniform_ exponential_ geometric_ cauchy_ log_normal_ random_ dropout_ alpha_dropout_ rrelu_
+"""
+
+#: They write to their first argument, and are no in-place form of a total operation.
+_WRITING: Final = "copy_ fill_ zero_ fill_diagonal_ squeeze_ unsqueeze_ transpose_ detach_"
+
+#: They compute, draw and write without a look at values.
+_OTHERS: Final = """
+multi_head_attention_forward binary_cross_entropy_with_logits kl_div poisson_nll_loss hinge_embedding_loss
+margin_ranking_loss triplet_margin_loss cosine_embedding_loss soft_margin_loss relu_ elu_ celu_ selu_
+leaky_relu_ threshold_ hardtanh_ mse_loss softplus
+"""
+
+_IN_PLACE: Final = (
+    operator.iadd,
+    operator.isub,
+    operator.imul,
+    operator.itruediv,
+    operator.ipow,
+    operator.imatmul,
+    operator.iand,
+    operator.ior,
+    operator.ixor,
+    operator.ilshift,
+    operator.irshift,
+)
+
+
+def _in_place_forms() -> list[str]:
+    names = {name for name in TOTAL if isinstance(name, str)}
+    return [f"{name}_" for name in names if hasattr(torch.Tensor, f"{name}_")]
+
+
+_SURE: Final = frozenset(
+    {*TOTAL, *_IN_PLACE, *targets_named(f"{_RANDOM} {_WRITING} {_OTHERS}"), *targets_named(_in_place_forms())}
+)
+_INTEGER_DIVISIONS: Final = frozenset(
+    {
+        *DIVISIONS,
+        *targets_named("floor_divide_ remainder_ fmod_ div_ divide_"),
+        operator.ifloordiv,
+        operator.imod,
+    }
+)
+_READS: Final = frozenset({operator.getitem, "__getitem__", torch.Tensor.__getitem__})
+_STORES: Final = frozenset({operator.setitem, "__setitem__", torch.Tensor.__setitem__})
+_MASKS: Final = (torch.bool, torch.uint8)
+
+
+def may_fail(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], integers: bool) -> bool:
+    """Whether a call may fail by the values of its arguments.
+
+    Args:
+        args, kwargs: its arguments, in the graph's form.
+        integers: whether a tensor among them holds integers.
+    """
+    if target in _INTEGER_DIVISIONS:
+        return integers
+    if target in _READS or target in _STORES:
+        return len(args) < 2 or _index_may_fail(args[1], args[2:])
+    if target in _SURE:
+        # A parameter that is usually a number and here a tensor is checked by its values.
+        return target in _CHECKED and any(type(x) is GraphValue for x in (*args[1:], *kwargs.values()))
+    return True
+
+
+#: Of those that cannot fail, the ones that can when a parameter behind the first is a tensor.
+_CHECKED: Final = frozenset(targets_named("narrow tensor_split"))
+
+
+def _index_may_fail(index: Any, stored: Sequence[Any]) -> bool:
+    """Whether an index goes by numbers in tensors, or by a mask whose count must fit what is stored."""
+    parts = index if type(index) is tuple else (index,)
+    for part in parts:
+        if type(part) is GraphValue:
+            if part.meta.dtype not in _MASKS or any(not _is_single(x) for x in stored):
+                return True
+        elif type(part) is list or type(part) is tuple:
+            return True
+    return False
+
+
+def _is_single(value: Any) -> bool:
+    """Whether a stored value is one number."""
+    return type(value) in (int, float, bool, complex) or (type(value) is GraphValue and value.meta.ndim == 0)

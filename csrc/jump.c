@@ -4,6 +4,7 @@
  * runs the next segment in the same place. So depth does not grow with the number of jumps. */
 
 #include "runtime.h"
+#include "compat/compat.h"
 
 #include <structmember.h>
 
@@ -58,7 +59,7 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-/* Immutable, and made of things that exist before it: it cannot close a cycle, so needs no tp_clear. */
+/* Made of things that exist before it: it cannot close a cycle, so needs no tp_clear. */
 PyTypeObject GlJump_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "graphlift._C.Jump",
@@ -72,23 +73,44 @@ PyTypeObject GlJump_Type = {
     .tp_members = members,
 };
 
+/* --- the loop -------------------------------------------------------------------------------------- */
+
 static PyObject *
-run_target(GlThread *thread, GlJump *jump)
+run_target(GlThread *thread, GlCompiled *target, PyObject *values)
 {
-    GlCompiled *target = (GlCompiled *)jump->target;
     if (target->function == NULL) {
         PyErr_SetString(PyExc_ReferenceError,
                         "the target of a jump has been taken apart by the garbage collector");
         return NULL;
     }
-    Py_ssize_t count = PyTuple_GET_SIZE(jump->values);
+    Py_ssize_t count = PyTuple_GET_SIZE(values);
     Py_ssize_t wanted = gl_code_nparams((PyCodeObject *)PyFunction_GET_CODE(target->function));
     if (count != wanted) {
         PyErr_Format(PyExc_TypeError, "a jump to %U brings %zd values, its code takes %zd",
                      ((PyFunctionObject *)target->function)->func_qualname, count, wanted);
         return NULL;
     }
-    return gl_compiled_segment(target, thread, ((PyTupleObject *)jump->values)->ob_item, count, 0);
+    return gl_compiled_segment(target, thread, ((PyTupleObject *)values)->ob_item, count, 0);
+}
+
+/* Runs the target of a jump. The jump gives up what it holds, and the values are held only until the frame
+ * that got them says so (`taken`): from then on a value lives as long as the program holds it. */
+static PyObject *
+follow(GlThread *thread, GlJump *jump)
+{
+    PyObject *target = jump->target, *values = jump->values;
+    if (values == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "a jump can be followed once");
+        return NULL;
+    }
+    jump->target = jump->values = NULL;
+    PyObject **saved = thread->passing;
+    thread->passing = &values;
+    PyObject *result = run_target(thread, (GlCompiled *)target, values);
+    thread->passing = saved;
+    Py_XDECREF(values);
+    Py_DECREF(target);
+    return result;
 }
 
 PyObject *
@@ -96,14 +118,58 @@ gl_follow_jumps(GlThread *thread, PyObject *result)
 {
     while (result != NULL && Py_IS_TYPE(result, &GlJump_Type)) {
         PyObject *jump = result;
-        result = run_target(thread, (GlJump *)jump);
+        result = follow(thread, (GlJump *)jump);
         Py_DECREF(jump);
     }
     return result;
 }
 
+/* --- what emitted code calls ----------------------------------------------------------------------- */
+
+/* The first thing that code does which a jump leads to. */
+static PyObject *
+taken(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject **passing = gl_thread.passing;
+    if (passing != NULL) {
+        gl_thread.passing = NULL;
+        Py_CLEAR(*passing);
+    }
+    Py_RETURN_NONE;
+}
+
+/* How a segment calls the one of the frame that its own frame had called. */
+static PyObject *
+enter(PyObject *Py_UNUSED(module), PyObject *jump)
+{
+    if (!Py_IS_TYPE(jump, &GlJump_Type)) {
+        PyErr_Format(PyExc_TypeError, "enter() takes a Jump, not %.100s", Py_TYPE(jump)->tp_name);
+        return NULL;
+    }
+    GlThread *thread = &gl_thread;
+    if (gl_stack_check(thread) < 0) {
+        return NULL;
+    }
+    PyThreadState *tstate = gl_tstate();
+    GlRegion saved = thread->region;
+    GL_C_RECURSION_CREDIT(tstate, GL_EVALUATOR_C_UNITS);
+    PyObject *result = gl_follow_jumps(thread, Py_NewRef(jump));
+    GL_C_RECURSION_CREDIT(tstate, -GL_EVALUATOR_C_UNITS);
+    gl_region_restore(thread, &saved);
+    return result;
+}
+
+static PyMethodDef functions[] = {
+    {"taken", taken, METH_NOARGS, "Says that the frame has the values of the jump that led to it."},
+    {"enter", enter, METH_O, "Goes on at a jump's target, and with what that jumps to; gives the last result."},
+    {NULL, NULL, 0, NULL},
+};
+
 int
 gl_jump_init(PyObject *module)
 {
+    if (PyModule_AddFunctions(module, functions) < 0) {
+        return -1;
+    }
     return PyModule_AddType(module, &GlJump_Type);
 }

@@ -37,6 +37,7 @@ typedef struct {
     PyObject *callback;        /* library user's frame evaluator, or NULL */
     PyObject *callback_holder; /* its owner in the thread's dictionary */
     PyObject *let_through;     /* function whose very next frame is not to be looked at */
+    PyObject **passing;        /* values of the jump that is being followed, until they are taken; or NULL */
     int capturing;
     int plain;
     unsigned long events; /* how often the hook found or asked for something; tells a quiet call */

@@ -152,14 +152,30 @@ class CompiledFunction:
 class Jump:
     """What a segment returns to go on with the next one: the callable and its live values.
 
-    The values are the flat parameters of the target's code, one each. Positional arguments only.
+    The values are the flat parameters of the target's code, one each. Positional arguments only. A jump is
+    followed once and gives up what it holds then; both attributes are None from there on.
     """
 
     def __init__(self, target: CompiledFunction, values: tuple[Any, ...], /) -> None: ...
     @property
-    def target(self) -> CompiledFunction: ...
+    def target(self) -> CompiledFunction | None: ...
     @property
-    def values(self) -> tuple[Any, ...]: ...
+    def values(self) -> tuple[Any, ...] | None: ...
+
+def taken() -> None:
+    """Say that the frame that a jump led to has its parameters, so that nothing else need hold them.
+
+    The first thing that such code does; without it the values live until the code ends.
+    """
+
+def enter(jump: Jump, /) -> Any:
+    """Go on at a jump's target, and with all that follows; give the last result.
+
+    How a segment calls the segment of the frame that its own frame had called.
+
+    Raises:
+        RuntimeError: the jump was followed before.
+    """
 
 def set_bypass(bypass: bool) -> bool:
     """Make every compiled function run its original (process-wide); returns the former setting."""

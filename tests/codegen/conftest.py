@@ -148,7 +148,7 @@ class Chain:
             chain = self.host.started(callee, args, kwargs)
             if chain is None:
                 return _C.Jump(step, values)
-            return _C.Jump(call, (*kept, *chain))
+            return _C.Jump(call, (*kept, _C.Jump(*chain)))
 
         params = ", ".join(f"p{at}" for at in range(len(shape.parameters)))
         scope: dict[str, Any] = {"act": act}

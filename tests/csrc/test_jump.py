@@ -183,3 +183,40 @@ def test_values_are_released():
     del value
     gc.collect()
     assert reference() is None
+
+
+def test_values_that_were_taken_live_as_long_as_the_program_holds_them():
+    class Value:
+        pass
+
+    alive = []
+
+    def last(value):
+        _C.taken()
+        alive.append(refs() is None)
+        del value
+        alive.append(refs() is None)
+
+    target = segment(last)
+
+    def first():
+        nonlocal refs
+        value = Value()
+        refs = weakref.ref(value)
+        return _C.Jump(target, (value,))
+
+    refs = None
+    segment(first)()
+    assert alive == [False, True]
+
+
+def test_entering_gives_the_last_result_and_a_jump_serves_once():
+    last = segment(lambda x: x + 1)
+    first = segment(lambda x: _C.Jump(last, (x * 2,)))
+    jump = _C.Jump(first, (20,))
+    assert _C.enter(jump) == 41
+    assert jump.target is None and jump.values is None
+    with pytest.raises(RuntimeError, match="followed once"):
+        _C.enter(jump)
+    with pytest.raises(TypeError, match="takes a Jump"):
+        _C.enter(last)

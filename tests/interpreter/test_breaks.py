@@ -89,3 +89,49 @@ def test_segments_are_captured_once():
     for _ in range(4):
         compiled(torch.ones(2))
     assert counter.frame_count == 2
+
+
+class Mortal:
+    """Notes its own death."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def __del__(self):
+        self.log.append("dead")
+
+
+def drops_behind_a_break(x, log):
+    value = Mortal(log)
+    y = x * 2
+    graphlift.graph_break()
+    log.append("before")
+    del value
+    log.append("after")
+    return y
+
+
+def drops_a_parameter(x, log, value):
+    y = x + 1
+    graphlift.graph_break()
+    del value
+    graphlift.graph_break()
+    log.append("in")
+    return y
+
+
+def drops_in_a_callee(x, log):
+    y = drops_a_parameter(x * 2, log, Mortal(log))
+    log.append("out")
+    return y + 1
+
+
+@pytest.mark.parametrize("fn", [drops_behind_a_break, drops_in_a_callee])
+def test_what_the_program_drops_behind_a_break_dies_at_once(fn):
+    compiled = graphlift.compile(fn, backend="eager")
+    plain = []
+    fn(torch.ones(2), plain)
+    for _ in range(3):
+        log = []
+        compiled(torch.ones(2), log)
+        assert log == plain

@@ -18,6 +18,7 @@ from graphlift.bytecode.verbs import Verbs
 from graphlift.codegen.load_source import BINDING, load_source
 from graphlift.codegen.pycodegen import GRAPH_OUT, PyCodegen
 from graphlift.codegen.rerun import emit_handler
+from graphlift.codegen.segment_frame import say_taken
 from graphlift.sources import ParamSource, Source
 
 
@@ -40,6 +41,7 @@ class EntryCode:
         rerun: where the function is found that plain Python runs when the graph fails; None: errors of the
             graph leave as they are.
         grad_mode: what grad mode is put back to then; None: the graph does not change it.
+        segment: whether jumps lead to it.
 
     Attributes:
         bound: the sources that the binding must hold, in order.
@@ -54,8 +56,10 @@ class EntryCode:
         position: Position,
         rerun: Source | None = None,
         grad_mode: bool | None = None,
+        segment: bool = False,
     ) -> None:
         self._code = code
+        self._segment = segment
         self._body = body
         emitter = Emitter()
         emitter.position = position
@@ -106,6 +110,8 @@ class EntryCode:
     def _items(self, free: Sequence[str] = ()) -> list[Item]:
         start = Emitter()
         start.prologue(free=free)
+        if self._segment:
+            say_taken(start)
         return [*start.items, *self._call, *self._body.emitter.items, *self._failed]
 
     def as_function(self) -> CodeType:

@@ -24,7 +24,7 @@ from graphlift.bytecode.instruction import Label, TryBegin, TryEnd
 from graphlift.bytecode.verbs import Verbs
 from graphlift.bytecode.versions import LAYOUT
 from graphlift.codegen.originals import Original, original
-from graphlift.codegen.segment_frame import SegmentFrame, assembled, shown_position, take
+from graphlift.codegen.segment_frame import SegmentFrame, assembled, say_taken, shown_position, take
 from graphlift.codegen.shapes import (
     ALWAYS_JUMP,
     Entry,
@@ -49,7 +49,7 @@ __all__ = [
     "step_code",
 ]
 
-INNER, INNER_VALUES = ".inner", ".inner_values"
+INNER = ".inner"
 
 #: Stands for the exception being handled while that one is taken out of the thread's state.
 _NOBODY = Exception()
@@ -106,7 +106,7 @@ def call_code(
 ) -> CodeType:
     """Code that calls an inner frame's segment in the place of a call of `code`.
 
-    Takes, behind the parameters of `shape`, the inner segment and the tuple of its values.
+    Takes, behind the parameters of `shape`, the jump to the inner segment.
 
     Arguments:
         operands: how many stack entries the instruction takes; they lie above the shape's stack, and are not
@@ -114,7 +114,7 @@ def call_code(
     """
     source = original(code)
     check_shape(source, shape, operands)
-    segment = _Leaving(source, shape, exits, targets, (INNER, INNER_VALUES))
+    segment = _Leaving(source, shape, exits, targets, (INNER,))
     return segment.code(segment.call)
 
 
@@ -160,11 +160,12 @@ def _resume_code(source: Original, shape: Shape) -> CodeType:
 
 
 def _resume(emitter: Verbs, source: Original, index: int, begin: TryBegin | None) -> None:
-    """Emit RESUME inside the step's range: a signal that comes in there is raised at the step."""
+    """Emit the beginning inside the step's range: a signal that comes in there is raised at the step."""
     with emitter.at(shown_position(source, index)):
         if begin is not None:
             emitter.items.append(begin)
         emitter.emit("RESUME", 0)
+        say_taken(emitter)
         if begin is not None:
             emitter.items.append(TryEnd(begin))
 
@@ -245,10 +246,10 @@ class _Leaving:
         """Emit the call of the inner segment."""
         emitter = self.emitter
         emitter.prepare_call()
-        take(emitter, INNER)
+        emitter.load_const(_C.enter)
         emitter.callable_ready()
-        take(emitter, INNER_VALUES)
-        emitter.call_ex()
+        take(emitter, INNER)
+        emitter.call(1)
 
     def _leave_all(self) -> None:
         emitter = self.emitter

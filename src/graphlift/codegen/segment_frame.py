@@ -11,6 +11,7 @@ from dataclasses import replace
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 
+from graphlift import _C
 from graphlift.bytecode.decode import scan
 from graphlift.bytecode.emit import Header, Pools, assemble
 from graphlift.bytecode.instruction import Instruction, Item, Position
@@ -107,6 +108,15 @@ def _check_super(code: CodeType, shape: Shape) -> None:
 
 #: Whether one instruction can load a local and unbind it.
 _LOADS_AND_CLEARS = "LOAD_FAST_AND_CLEAR" in OPCODES
+
+
+def say_taken(emitter: Verbs) -> None:
+    """Emit: whoever jumped here need not hold the parameters any longer."""
+    emitter.prepare_call()
+    emitter.load_const(_C.taken)
+    emitter.callable_ready()
+    emitter.call(0)
+    emitter.pop()
 
 
 def take(emitter: Verbs, name: str) -> None:

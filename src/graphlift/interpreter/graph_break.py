@@ -16,6 +16,7 @@ import torch
 
 from graphlift import _C
 from graphlift.bytecode.liveness import live_locals
+from graphlift.bytecode.verbs import Verbs
 from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.codegen.resume import Shape, operands_of
 from graphlift.errors import Unsupported
@@ -133,13 +134,18 @@ def emit_jump(body: PyCodegen, cuts: Sequence[Cut], name: SegmentName, effects: 
     values = body.temporary()
     emitter.store_fast(values)
     effects()
-    emitter.prepare_call()
-    emitter.load_const(_C.Jump)
-    emitter.callable_ready()
-    emitter.load_global(name(cuts[0], namespace))
+    _load_jump(emitter, name(cuts[0], namespace))
     emitter.load_fast(values)
     emitter.call(2)
     emitter.return_value()
+
+
+def _load_jump(emitter: Verbs, target: str) -> None:
+    """Begin the making of a jump: what is to follow are the tuple of its values and ``call(2)``."""
+    emitter.prepare_call()
+    emitter.load_const(_C.Jump)
+    emitter.callable_ready()
+    emitter.load_global(target)
 
 
 def emit_state(body: PyCodegen, operations: Sequence[Any], grad_mode: bool) -> None:
@@ -182,7 +188,8 @@ def _emit_values(body: PyCodegen, cuts: Sequence[Cut], name: SegmentName, namesp
         body(value)
     count = len(cut.values)
     if inner:
-        body.emitter.load_global(name(inner[0], namespace))
+        _load_jump(body.emitter, name(inner[0], namespace))
         _emit_values(body, inner, name, namespace)
-        count += 2
+        body.emitter.call(2)
+        count += 1
     body.emitter.build_tuple(count)

@@ -180,10 +180,10 @@ def entry_code(code: CodeType, translation: Translation, product: str | None) ->
     graph = translation.graph
     inputs: list[Source] = [source for source in graph.input_sources if source is not None]
     line = code.co_firstlineno
-    rerun, grad_mode = None, None
+    rerun, grad_mode, segment = None, None, resumed(code) is not None
     again = graph.may_raise and not graph.writes_inputs
     if again and may_run_again(graph.operations, SETTERS, COUNTERS):
         rerun = translation.function
         if any(operation.target is torch._C._set_grad_enabled for operation in graph.operations):
             grad_mode = translation.grad_mode
-    return EntryCode(code, translation.body, product, inputs, (line, line, 0, 0), rerun, grad_mode)
+    return EntryCode(code, translation.body, product, inputs, (line, line, 0, 0), rerun, grad_mode, segment)

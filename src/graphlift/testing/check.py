@@ -12,6 +12,7 @@ import copy
 import dis
 import io
 import os
+import os
 import random
 import traceback
 import warnings
@@ -269,7 +270,7 @@ def _call(fn: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
     outcome.warned = [
         (item.category.__name__, str(item.message), item.filename, item.lineno)
         for item in warned
-        if not item.filename.startswith(_TORCH)
+        if not _lies_in(item.filename, _TORCH)
     ]
     outcome.state = _global_state()
     return outcome
@@ -280,8 +281,13 @@ def _user_frames(error: BaseException) -> list[tuple[str, int, str]]:
     return [
         (entry.filename, entry.lineno or 0, entry.name)
         for entry in traceback.extract_tb(error.__traceback__)
-        if not entry.filename.startswith((_OURS, _TORCH))
+        if not _lies_in(entry.filename, _OURS, _TORCH)
     ]
+
+
+def _lies_in(filename: str, *folders: str) -> bool:
+    """Whether a file lies in one of some folders; an environment may be reached through links."""
+    return os.path.realpath(filename).startswith(folders)
 
 
 def _global_state() -> dict[str, Any]:

@@ -12,7 +12,6 @@ import copy
 import dis
 import io
 import os
-import os
 import random
 import traceback
 import warnings

@@ -20,7 +20,7 @@ CSRC = ROOT / "csrc"
 
 #: Layers from the lowest to the highest; inside a layer, each entry may import those before it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("reasons", "errors", "config", "events", "records"),
+    ("user_frames", "reasons", "errors", "config", "events", "records"),
     ("_C", "quiet", "eval_frame", "bytecode", "interop", "polyfills", "rules", "backends"),
     ("metadata", "graph_value", "sources", "heap", "protocol", "dynamic"),
     ("guards",),
@@ -308,7 +308,7 @@ def test_only_compat_reads_the_c_version_macro() -> None:
     ("importer", "target", "lazily", "expected"),
     [
         ("errors", "reasons", False, True),
-        ("reasons", "errors", False, False),
+        ("user_frames", "reasons", "errors", False, False),
         ("guards.guard", "sources", False, True),
         ("sources", "guards.guard", True, False),
         ("guards.compile", "guards.guard", False, True),

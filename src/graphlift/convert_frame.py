@@ -29,6 +29,7 @@ from graphlift.quiet import capturing, collector_back, collector_paused
 from graphlift.reasons import Reason
 from graphlift.segments import Segment, Segments
 from graphlift.sources import Source
+from graphlift.user_frames import UserFrame
 
 _product_numbers = itertools.count()
 
@@ -150,7 +151,7 @@ class Conversion:
         try:
             with capturing(), self._phase("translate"):
                 translator = InstructionTranslator(capture, self.function, self.params)
-                translation = translator.translate(self._namer(used) if careful else None)
+                translation = self._translated(translator, self._namer(used) if careful else None)
             return self._captured_entry(translation, used)
         except ObservedException:
             return self._plain_entry(capture.assumptions.rows)
@@ -158,6 +159,9 @@ class Conversion:
             return None
         except NotGuardableError as error:
             cut = Unsupported(Reason.UNSUPPORTED_VALUE, str(error))
+            code = self.code
+            line = code.co_firstlineno
+            cut.leaves(UserFrame(code.co_filename, line, code.co_name), (line, None, None, None))
             self._announce(cut)
             if self.settings.fullgraph:
                 raise cut from None
@@ -169,6 +173,16 @@ class Conversion:
             return self._plain_entry(capture.assumptions.rows)
         finally:
             capture.close()
+
+    @staticmethod
+    def _translated(translator: InstructionTranslator, name: SegmentName | None) -> Translation:
+        """The translation; an error that comes when the frame has been run through gets its last place."""
+        try:
+            return translator.translate(name)
+        except Unsupported as error:
+            if not error.stack:
+                translator.note_place(error)
+            raise
 
     def _namer(self, used: list[Segment]) -> SegmentName | None:
         segments = self.segments
@@ -183,7 +197,10 @@ class Conversion:
         return name
 
     def _announce(self, cut: Unsupported) -> None:
-        events.emit(events.GraphBroken(self.id, cut.reason, cut.context, cut.stack, cut.message))
+        cut.leaves_capture()
+        events.emit(
+            events.GraphBroken(self.id, cut.reason, cut.context, tuple(cut.stack), cut.message, cut.position)
+        )
 
     def _plain_entry(self, assumptions: list[Assumption]) -> _C.Entry:
         guards = self._guards(assumptions, ())

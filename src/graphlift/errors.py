@@ -7,12 +7,10 @@ failure: it carries an exception of the *user's* program through the host interp
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from graphlift.reasons import Reason
-
-if TYPE_CHECKING:
-    from types import CodeType
+from graphlift.user_frames import Position, UserFrame, callers, is_own
 
 
 class GraphliftError(RuntimeError):
@@ -27,8 +25,8 @@ class Unsupported(GraphliftError):
     Attributes:
         reason: the row of `reasons.Reason` that applies.
         context: what exactly was met, in one line.
-        stack: the user's frames from outermost to innermost, as (code, line); filled in while the
-            error leaves them.
+        stack: the user's frames from outermost to innermost; filled in while the error leaves them.
+        position: where in the innermost frame's code it was raised, or None.
         frames: translators of the frames that go on behind the cut, innermost first; filled in likewise
             in a careful capture.
     """
@@ -37,12 +35,25 @@ class Unsupported(GraphliftError):
         super().__init__(reason, context)
         self.reason: Final = reason
         self.context: Final = context
-        self.stack: list[tuple[CodeType, int]] = []
+        self.stack: list[UserFrame] = []
+        self.position: Position | None = None
         self.frames: list[Any] = []
 
     def message(self) -> str:
         """The whole explanation: reason, place, explanation, hints, debug context, user's stack."""
-        return self.reason.describe(self.context, self.stack)
+        return self.reason.describe(self.context, self.stack, self.position)
+
+    def leaves(self, frame: UserFrame, position: Position) -> None:
+        """Note that it leaves a frame of the captured program, unless that is graphlift's own (a polyfill)."""
+        if is_own(frame.file):
+            return
+        if not self.stack:
+            self.position = position
+        self.stack.insert(0, frame)
+
+    def leaves_capture(self) -> None:
+        """Note the frames outside the capture: those that run now on this thread."""
+        self.stack[:0] = callers()
 
     def __str__(self) -> str:
         return self.message()

@@ -16,6 +16,7 @@ from types import CodeType
 from typing import Any, Literal, Protocol
 
 from graphlift.reasons import Reason
+from graphlift.user_frames import Position, UserFrame
 
 _capture_ids = itertools.count(1)
 
@@ -122,14 +123,21 @@ class GraphBroken(Event):
     Attributes:
         reason: why, from the table of reasons.
         context: what exactly was met, in one line.
-        stack: the user's frames as (code, line), outermost first, innermost last.
+        stack: the user's frames, outermost first, innermost last; may be kept.
         message: makes the whole explanation, when somebody asks; holds the error's frames, so do not keep it.
+        position: where in the innermost frame's code it is, or None.
     """
 
     reason: Reason
     context: str
-    stack: Sequence[tuple[CodeType, int]]
+    stack: Sequence[UserFrame]
     message: Callable[[], str]
+    position: Position | None = None
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """What makes two breaks the same one: the reason, and where the user's program is cut."""
+        return (self.reason, self.stack[-1] if self.stack else None, self.position)
 
 
 @dataclass(slots=True)
@@ -170,6 +178,11 @@ class InternalFailure(Event):
 
     code: CodeType
     error: BaseException
+
+
+@dataclass(slots=True)
+class Forgotten(Event):
+    """All captures of the process were forgotten (`reset`); whoever counts begins anew."""
 
 
 @dataclass(slots=True)

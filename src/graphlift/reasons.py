@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import CodeType
+
+from graphlift.user_frames import Position, UserFrame, listing, pointed_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,22 +150,29 @@ class Reason(enum.Enum):
         ("Turn deep recursion into a loop.",),
     )
 
-    def describe(self, context: str, stack: Sequence[tuple[CodeType, int]]) -> str:
-        """The message of one break, as shown in logs and raised under ``fullgraph=True``."""
+    def describe(
+        self, context: str, stack: Sequence[UserFrame], position: Position | None = None, count: int = 1
+    ) -> str:
+        """The message of one break, as shown in logs and raised under ``fullgraph=True``.
+
+        Arguments:
+            context: what exactly was met.
+            stack: the user's frames, outermost first.
+            position: where in the innermost frame's code the break is.
+            count: how often it was met; said when it is more than once.
+        """
         row = self.value
-        lines = [f"{row.title}"]
+        lines = [row.title]
         if stack:
-            code, line = stack[-1]
-            lines[0] += f" at {code.co_filename}:{line}"
-            text = linecache.getline(code.co_filename, line).strip()
-            if text:
-                lines.append(f"    {text}")
+            lines[0] += f" at {stack[-1].file}:{stack[-1].line}"
+            lines.extend(f"    {line}" for line in pointed_at(stack[-1], position))
         lines.append(f"  Explanation: {row.explanation}")
         lines.extend(f"  Hint: {hint}" for hint in row.hints)
         if context:
-            lines.append(f"  Context: {context}")
+            lines.append(f"  Debug context: {context}")
+        if count > 1:
+            lines.append(f"  Met {count} times.")
         if stack:
             lines.append("  Your program's stack, innermost last:")
-            for code, line in stack:
-                lines.append(f'    File "{code.co_filename}", line {line}, in {code.co_qualname}')
+            lines.extend(f"    {line}" for line in listing(stack))
         return "\n".join(lines)

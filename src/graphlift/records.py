@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import CodeType
 
 from graphlift import config, events
 from graphlift.events import Outcome
 from graphlift.reasons import Reason
+from graphlift.user_frames import Position, UserFrame
 
 
 @dataclass(slots=True)
@@ -25,12 +25,21 @@ class Break:
     Attributes:
         reason: why, from the table of reasons.
         context: what exactly was met, in one line.
-        stack: the user's frames as (code, line), innermost last.
+        stack: the user's frames as (file, line, function), outermost first, innermost last.
+        position: (line, end line, column, end column) of the expression in the innermost frame, or None.
+        count: how often the same reason was met at the same place.
     """
 
     reason: Reason
     context: str
-    stack: tuple[tuple[CodeType, int], ...]
+    stack: tuple[UserFrame, ...]
+    position: Position | None = None
+    count: int = 1
+
+    @property
+    def id(self) -> str:
+        """The reason's name in the table."""
+        return self.reason.name
 
     @property
     def title(self) -> str:
@@ -38,22 +47,62 @@ class Break:
         return self.reason.value.title
 
     @property
+    def explanation(self) -> str:
+        """What happened, and why no graph can hold it."""
+        return self.reason.value.explanation
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What to write instead, most useful first."""
+        return self.reason.value.hints
+
+    @property
     def message(self) -> str:
         """The whole explanation, with hints and the user's stack."""
-        return self.reason.describe(self.context, self.stack)
+        return self.reason.describe(self.context, self.stack, self.position, self.count)
 
     @property
     def file(self) -> str:
         """The user's file in which the graph was cut; empty if unknown."""
-        return self.stack[-1][0].co_filename if self.stack else ""
+        return self.stack[-1].file if self.stack else ""
 
     @property
     def line(self) -> int:
         """The user's line at which the graph was cut; 0 if unknown."""
-        return self.stack[-1][1] if self.stack else 0
+        return self.stack[-1].line if self.stack else 0
 
     def __str__(self) -> str:
         return self.message
+
+
+class Breaks:
+    """Cuts by place: the same reason at the same place is one `Break`, which counts.
+
+    Attributes:
+        found: the cuts in the order in which they were first met.
+    """
+
+    __slots__ = ("_by_place", "found")
+
+    def __init__(self) -> None:
+        self.found: list[Break] = []
+        self._by_place: dict[Hashable, Break] = {}
+
+    def note(self, event: events.GraphBroken) -> Break:
+        """Take a cut in; gives what stands for it."""
+        known = self._by_place.get(event.place)
+        if known is not None:
+            known.count += 1
+            return known
+        made = Break(event.reason, event.context, tuple(event.stack), event.position)
+        self._by_place[event.place] = made
+        self.found.append(made)
+        return made
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.found.clear()
+        self._by_place.clear()
 
 
 @dataclass(slots=True)
@@ -69,7 +118,7 @@ class CaptureRecord:
         outcome: ``"captured"``, ``"skipped"``, ``"failed"``, or None while it runs.
         recompile_reasons: why no earlier entry would do, a sentence each; empty for a first capture.
         node_counts: operations in each graph.
-        breaks: where graphs were cut.
+        breaks: where graphs were cut; a place that other captures of the same owner met, too, is one object.
         guard_count: guards of the entry made.
         seconds: time by phase.
         error: graphlift's own failure, as text, or None.
@@ -122,11 +171,13 @@ class CaptureLog:
     Attributes:
         records: the captures.
         gave_up: a sentence for each code object that now runs plainly for this object.
+        breaks: the cuts of all captures, each place once.
     """
 
-    __slots__ = ("__weakref__", "gave_up", "records")
+    __slots__ = ("__weakref__", "breaks", "gave_up", "records")
 
     def __init__(self) -> None:
+        self.breaks = Breaks()
         self.records: deque[CaptureRecord] = deque()
         self.gave_up: list[str] = []
 
@@ -140,10 +191,12 @@ class CaptureLog:
         """Forget everything."""
         self.records.clear()
         self.gave_up.clear()
+        self.breaks.clear()
 
 
-#: Captures that are running now. Each key is used by the one thread that captures.
+#: Captures that are running now, and their owners' logs. Each key is used by the one thread that captures.
 _running: dict[int, CaptureRecord] = {}
+_logs: dict[int, CaptureLog] = {}
 
 
 def _started(event: events.CaptureStarted) -> None:
@@ -154,11 +207,13 @@ def _started(event: events.CaptureStarted) -> None:
         event.capture_id, code.co_qualname, code.co_filename, code.co_firstlineno, event.offset, time.time()
     )
     _running[event.capture_id] = record
+    _logs[event.capture_id] = event.owner
     event.owner.add(record)
 
 
 def _finished(event: events.CaptureFinished) -> None:
     record = _running.pop(event.capture_id, None)
+    _logs.pop(event.capture_id, None)
     if record is not None:
         record.outcome = event.outcome
         record.seconds = dict(event.seconds)
@@ -171,7 +226,7 @@ def _graph(event: events.GraphFinished) -> None:
 
 def _broken(event: events.GraphBroken) -> None:
     if record := _running.get(event.capture_id):
-        record.breaks.append(as_break(event))
+        record.breaks.append(_logs[event.capture_id].breaks.note(event))
 
 
 def _entry(event: events.EntryAdded) -> None:
@@ -193,11 +248,6 @@ def _failure(event: events.InternalFailure) -> None:
 def _gave_up(event: events.GaveUp) -> None:
     if isinstance(event.owner, CaptureLog):
         event.owner.gave_up.append(f"{event.code.co_qualname}: {event.why}")
-
-
-def as_break(event: events.GraphBroken) -> Break:
-    """The lasting form of a break, without the error behind it, whose frames hold the user's objects."""
-    return Break(event.reason, event.context, tuple(event.stack))
 
 
 events.subscribe(_started, events.CaptureStarted)

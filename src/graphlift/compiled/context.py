@@ -128,7 +128,8 @@ class Context:
         self.owner.alive = False
 
     def forget(self) -> None:
-        """Forget what was given up and what was seen to change."""
+        """Forget what was given up, what was seen to change, and how often graphs were cut."""
+        self.log.breaks.clear()
         self._given_up.clear()
         self._policies.clear()
 
@@ -170,6 +171,7 @@ def reset() -> None:
     _seen.clear()
     for context in list(_contexts):
         context.forget()
+    events.emit(events.Forgotten(0))
 
 
 def records_of(context: Context) -> list[CaptureRecord]:

@@ -21,6 +21,7 @@ from graphlift.interpreter.frame_state import FrameState, Snapshot
 from graphlift.protocol import Var, Where
 from graphlift.reasons import Reason
 from graphlift.sources import Source
+from graphlift.user_frames import UserFrame
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.slots import calls, items, iteration
 
@@ -123,10 +124,16 @@ class InstructionTranslatorBase(Translator):
             except ObservedException as error:
                 ip = unwind.enter_handler(self, error)
             except Unsupported as error:
-                error.stack.insert(0, (self.code, self.line()))
+                self.note_place(error)
                 if self.snapshot is not None:
                     self._take_part(error)
                 raise
+
+    def note_place(self, error: Unsupported) -> None:
+        """Add this frame, as it stands, to the user's stack of an error."""
+        code = self.code
+        position = self.frame.decoded.position(max(self.frame.ip - 1, 0))
+        error.leaves(UserFrame(code.co_filename, self.line(), code.co_name), position)
 
     def _carefully(self, steps: list[tuple[Handler, Any]]) -> list[tuple[Handler, Any]]:
         """The steps, each taking a snapshot first."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphlift import events
-from graphlift.records import Break, as_break
+from graphlift.records import Break, Breaks
 from graphlift.report.text import place
 
 #: The events that an explanation is made from.
@@ -28,7 +28,7 @@ class Gathered:
     Attributes:
         function: what was explained, with its file and line.
         captured: the graphs with their nodes, in the order in which they were finished.
-        break_reasons: where the graph was cut, and why.
+        breaks: where the graph was cut, and why.
         guards: what the captures assumed, a line each.
         times: seconds by phase, all captures together.
         captures: one line for each frame looked at.
@@ -37,7 +37,7 @@ class Gathered:
 
     function: str
     captured: list[events.Graph] = field(default_factory=list)
-    break_reasons: list[Break] = field(default_factory=list)
+    breaks: Breaks = field(default_factory=Breaks)
     guards: list[str] = field(default_factory=list)
     times: dict[str, float] = field(default_factory=dict)
     captures: list[str] = field(default_factory=list)
@@ -54,9 +54,14 @@ class Gathered:
         return len(self.captured)
 
     @property
+    def break_reasons(self) -> list[Break]:
+        """Where the graph was cut, and why; a place that was met several times is there once, with its count."""
+        return self.breaks.found
+
+    @property
     def graph_break_count(self) -> int:
         """How often a graph was cut."""
-        return len(self.break_reasons)
+        return sum(cut.count for cut in self.break_reasons)
 
     @property
     def ops_per_graph(self) -> list[Mapping[str, int]]:
@@ -87,7 +92,7 @@ class Gathered:
             case events.GraphFinished():
                 self.captured.append(event.graph)
             case events.GraphBroken():
-                self.break_reasons.append(as_break(event))
+                self.breaks.note(event)
             case events.EntryAdded():
                 self.guards.extend(event.lines())
             case events.InternalFailure():

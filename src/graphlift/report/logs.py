@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, TextIO
@@ -91,6 +91,7 @@ def set_logs(*names: str, **flags: bool) -> None:
     """
     wanted = _parse([*names, *(name for name, on in flags.items() if on)])
     _parse(flags)  # a name that is turned off must exist, too
+    _said.clear()
     for name in set(_chosen) - wanted:
         _chosen.pop(name)()
         logging.getLogger(f"graphlift.{name}").setLevel(logging.NOTSET)
@@ -122,11 +123,25 @@ def _turn_on(name: str) -> Callable[[], None]:
     logger.setLevel(logging.DEBUG)
 
     def log(event: events.Event) -> None:
+        if isinstance(event, events.GraphBroken) and _said_before(event):
+            return
         message = artifact.render(event)
         if message is not None:
             logger.debug("%s", message)
 
     return events.subscribe(log, *artifact.events)
+
+
+#: Places of breaks that were logged, so that each is said once; `reset` forgets them, as does choosing logs.
+_said: set[Hashable] = set()
+
+
+def _said_before(event: events.GraphBroken) -> bool:
+    """Whether the same reason was logged for the same place; the reports have the count."""
+    if event.place in _said:
+        return True
+    _said.add(event.place)
+    return False
 
 
 #: Failures that were logged, by code object, so that each is said once.
@@ -148,6 +163,7 @@ def _gave_up(event: events.GaveUp) -> None:
 
 def start() -> None:
     """Say what must be heard, and turn on what the environment asks for; called once, at import."""
+    events.subscribe(lambda event: _said.clear(), events.Forgotten)
     events.subscribe(_failed, events.InternalFailure)
     events.subscribe(_gave_up, events.GaveUp)
     asked = os.environ.get(ENVIRONMENT, "")

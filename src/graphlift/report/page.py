@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterable, Sequence
 from html import escape
 
 from graphlift.records import Break
 from graphlift.report.gathered import Gathered
+from graphlift.user_frames import listing, pointed_at
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --bad: #c4452d; --good: #2f7d4f; }
@@ -65,16 +65,13 @@ def _figures(gathered: Gathered) -> str:
 
 
 def _break(cut: Break) -> str:
-    row = cut.reason.value
-    hints = "".join(f"<li>{escape(hint)}</li>" for hint in row.hints)
-    frames = []
-    for code, line in cut.stack:
-        source = linecache.getline(code.co_filename, line).strip()
-        frames.append(f"{code.co_qualname} ({code.co_filename}:{line})\n    {source}")
+    hints = "".join(f"<li>{escape(hint)}</li>" for hint in cut.hints)
+    lines = [*pointed_at(cut.stack[-1], cut.position), "", *listing(cut.stack)] if cut.stack else []
+    times = f", {cut.count} times" if cut.count > 1 else ""
     return (
-        f"<div class='break'><b>{escape(row.title)}</b> "
-        f"<code>{escape(f'{cut.file}:{cut.line}')}</code><p>{escape(row.explanation)}</p>"
-        f"<ul>{hints}</ul><pre>{escape(chr(10).join(frames))}</pre><p><code>{escape(cut.context)}</code></p></div>"
+        f"<div class='break'><b>{escape(cut.title)}</b> "
+        f"<code>{escape(f'{cut.file}:{cut.line}')}</code>{times}<p>{escape(cut.explanation)}</p>"
+        f"<ul>{hints}</ul><pre>{escape(chr(10).join(lines))}</pre><p><code>{escape(cut.context)}</code></p></div>"
     )
 
 

@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: help test test-all test-slow demo first bench stress lint types layers format build environment demo-environment clean
+.PHONY: help test test-all test-slow demo first bench stress lint types layers format docs build environment demo-environment clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -70,6 +70,9 @@ layers: environment ## who may import whom
 format: environment ## write the sources the way ruff does
 	$(PY) -m ruff check --fix --quiet .
 	$(PY) -m ruff format --quiet .
+
+docs: build ## docs/graph_breaks.md, from the table of reasons
+	PYTHONPATH=src $(PY) -m graphlift reasons > docs/graph_breaks.md
 
 clean: ## what building left behind (environments stay)
 	rm -rf build src/graphlift/*.so src/*.egg-info .mypy_cache .ruff_cache .pytest_cache

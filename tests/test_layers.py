@@ -308,7 +308,7 @@ def test_only_compat_reads_the_c_version_macro() -> None:
     ("importer", "target", "lazily", "expected"),
     [
         ("errors", "reasons", False, True),
-        ("user_frames", "reasons", "errors", False, False),
+        ("reasons", "errors", False, False),
         ("guards.guard", "sources", False, True),
         ("sources", "guards.guard", True, False),
         ("guards.compile", "guards.guard", False, True),

@@ -9,6 +9,7 @@ from types import CodeType
 from graphlift import config, events
 from graphlift.reasons import Reason
 from graphlift.records import CaptureLog
+from graphlift.user_frames import UserFrame
 
 
 class Graph:
@@ -26,6 +27,7 @@ def program() -> None: ...
 
 
 CODE: CodeType = program.__code__
+PLACE = UserFrame(__file__, 7, "program")
 
 
 def capture(log: CaptureLog, *, recompile: bool = False, outcome: events.Outcome = "captured") -> None:
@@ -34,7 +36,7 @@ def capture(log: CaptureLog, *, recompile: bool = False, outcome: events.Outcome
     if recompile:
         events.emit(events.Recompiling(number, CODE, ["n was 3, now 4"]))
     events.emit(events.GraphFinished(number, CODE, Graph()))
-    events.emit(events.GraphBroken(number, Reason.INPUT_OUTPUT, "print", [(CODE, 7)], lambda: "said"))
+    events.emit(events.GraphBroken(number, Reason.INPUT_OUTPUT, "print", [PLACE], lambda: "said"))
     events.emit(events.EntryAdded(number, CODE, ["a", "b"], lambda: ["a holds", "b holds"]))
     events.emit(events.CaptureFinished(number, CODE, outcome, {"translate": 0.5, "backend": 0.25}))
 
@@ -54,7 +56,12 @@ def test_a_capture_and_a_recompile() -> None:
     (cut,) = first.breaks
     assert (cut.title, cut.line, cut.file) == ("Input or output", 7, __file__)
     assert cut.message.startswith(f"Input or output at {__file__}:7")
-    assert "Context: print" in cut.message
+    assert "Debug context: print" in cut.message
+    assert (cut.id, cut.context, cut.stack) == ("INPUT_OUTPUT", "print", ((__file__, 7, "program"),))
+    assert cut.hints == Reason.INPUT_OUTPUT.value.hints
+    assert cut.count == 2, "the second capture met the same cut at the same place"
+    assert second.breaks == [cut]
+    assert "Met 2 times" in cut.message
     assert "3 operations, 1 breaks, 2 guards" in str(first)
     assert "because n was 3, now 4" in str(second).replace("\n ", "")
 

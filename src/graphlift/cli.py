@@ -1,6 +1,7 @@
 """The command line: what this installation is made of, and what becomes of a program.
 
 python -m graphlift env
+python -m graphlift reasons
 python -m graphlift explain script.py [-- arguments...]
 python -m graphlift explain module:function --call "torch.ones(3), 2"
 """
@@ -24,6 +25,7 @@ from graphlift import _C, config, events
 from graphlift.report.explain import explain
 from graphlift.report.explanation import ExplainOutput
 from graphlift.report.gathered import KINDS
+from graphlift.report.reasons_page import page
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="graphlift", description=__doc__.splitlines()[0] if __doc__ else "")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("env", help="versions, settings, and what the C core found here")
+    commands.add_parser("reasons", help="every reason for a graph break, as a page in Markdown")
     one = commands.add_parser("explain", help="run a program and tell what was captured of it")
     one.add_argument("target", help="a script (its arguments come after --), or module:function")
     one.add_argument("--call", default="", help='arguments for module:function, e.g. "torch.ones(3), 2"')
@@ -39,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(mine)
     if parsed.command == "env":
         print("\n".join(f"{name:18} {value}" for name, value in environment().items()))
+        return 0
+    if parsed.command == "reasons":
+        print(page(), end="")
         return 0
     if ":" in parsed.target and not parsed.target.endswith(".py"):
         output = explain_function(parsed.target, parsed.call)

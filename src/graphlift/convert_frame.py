@@ -29,7 +29,7 @@ from graphlift.quiet import capturing, collector_back, collector_paused
 from graphlift.reasons import Reason
 from graphlift.segments import Segment, Segments
 from graphlift.sources import Source
-from graphlift.user_frames import UserFrame
+from graphlift.user_frames import Place, UserFrame
 
 _product_numbers = itertools.count()
 
@@ -161,7 +161,7 @@ class Conversion:
             cut = Unsupported(Reason.UNSUPPORTED_VALUE, str(error))
             code = self.code
             line = code.co_firstlineno
-            cut.leaves(UserFrame(code.co_filename, line, code.co_name), (line, None, None, None))
+            cut.leaves(Place(UserFrame(code.co_filename, line, code.co_name)))
             self._announce(cut)
             if self.settings.fullgraph:
                 raise cut from None
@@ -199,7 +199,7 @@ class Conversion:
     def _announce(self, cut: Unsupported) -> None:
         cut.leaves_capture()
         events.emit(
-            events.GraphBroken(self.id, cut.reason, cut.context, tuple(cut.stack), cut.message, cut.position)
+            events.GraphBroken(self.id, cut.reason, cut.context, tuple(cut.stack), cut.message, cut.place)
         )
 
     def _plain_entry(self, assumptions: list[Assumption]) -> _C.Entry:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from graphlift.reasons import Reason
-from graphlift.user_frames import Position, UserFrame, callers, is_own
+from graphlift.user_frames import Place, UserFrame, callers, is_own
 
 
 class GraphliftError(RuntimeError):
@@ -26,7 +26,7 @@ class Unsupported(GraphliftError):
         reason: the row of `reasons.Reason` that applies.
         context: what exactly was met, in one line.
         stack: the user's frames from outermost to innermost; filled in while the error leaves them.
-        position: where in the innermost frame's code it was raised, or None.
+        place: where it was raised, in the innermost frame that is neither Python's nor torch's if any is.
         frames: translators of the frames that go on behind the cut, innermost first; filled in likewise
             in a careful capture.
     """
@@ -36,20 +36,27 @@ class Unsupported(GraphliftError):
         self.reason: Final = reason
         self.context: Final = context
         self.stack: list[UserFrame] = []
-        self.position: Position | None = None
+        self.place: Place | None = None
+        self._is_settled = False
         self.frames: list[Any] = []
 
     def message(self) -> str:
         """The whole explanation: reason, place, explanation, hints, debug context, user's stack."""
-        return self.reason.describe(self.context, self.stack, self.position)
+        return self.reason.describe(self.context, self.stack, self.place)
 
-    def leaves(self, frame: UserFrame, position: Position) -> None:
-        """Note that it leaves a frame of the captured program, unless that is graphlift's own (a polyfill)."""
-        if is_own(frame.file):
+    def leaves(self, place: Place, machinery: bool = False) -> None:
+        """Note that it leaves a frame of the captured program, unless that is graphlift's own (a polyfill).
+
+        Arguments:
+            place: the frame, and where it stands.
+            machinery: whether its code is part of Python or torch, which the user did not write.
+        """
+        if is_own(place.frame.file):
             return
-        if not self.stack:
-            self.position = position
-        self.stack.insert(0, frame)
+        if self.place is None or not (self._is_settled or machinery):
+            self.place = place
+            self._is_settled = not machinery
+        self.stack.insert(0, place.frame)
 
     def leaves_capture(self) -> None:
         """Note the frames outside the capture: those that run now on this thread."""

@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Any, Literal, Protocol
 
 from graphlift.reasons import Reason
-from graphlift.user_frames import Position, UserFrame
+from graphlift.user_frames import Place, UserFrame
 
 _capture_ids = itertools.count(1)
 
@@ -125,19 +125,19 @@ class GraphBroken(Event):
         context: what exactly was met, in one line.
         stack: the user's frames, outermost first, innermost last; may be kept.
         message: makes the whole explanation, when somebody asks; holds the error's frames, so do not keep it.
-        position: where in the innermost frame's code it is, or None.
+        place: what a message points at, or None.
     """
 
     reason: Reason
     context: str
     stack: Sequence[UserFrame]
     message: Callable[[], str]
-    position: Position | None = None
+    place: Place | None = None
 
     @property
-    def place(self) -> tuple[object, ...]:
+    def key(self) -> tuple[object, ...]:
         """What makes two breaks the same one: the reason, and where the user's program is cut."""
-        return (self.reason, self.stack[-1] if self.stack else None, self.position)
+        return (self.reason, self.place or (self.stack[-1] if self.stack else None))
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from graphlift import config, events
 from graphlift.events import Outcome
 from graphlift.reasons import Reason
-from graphlift.user_frames import Position, UserFrame
+from graphlift.user_frames import Place, UserFrame
 
 
 @dataclass(slots=True)
@@ -26,14 +26,15 @@ class Break:
         reason: why, from the table of reasons.
         context: what exactly was met, in one line.
         stack: the user's frames as (file, line, function), outermost first, innermost last.
-        position: (line, end line, column, end column) of the expression in the innermost frame, or None.
+        place: the expression that is pointed at, in the innermost frame that is neither Python's nor torch's
+            if there is one.
         count: how often the same reason was met at the same place.
     """
 
     reason: Reason
     context: str
     stack: tuple[UserFrame, ...]
-    position: Position | None = None
+    place: Place | None = None
     count: int = 1
 
     @property
@@ -59,17 +60,23 @@ class Break:
     @property
     def message(self) -> str:
         """The whole explanation, with hints and the user's stack."""
-        return self.reason.describe(self.context, self.stack, self.position, self.count)
+        return self.reason.describe(self.context, self.stack, self.place, self.count)
 
     @property
     def file(self) -> str:
         """The user's file in which the graph was cut; empty if unknown."""
-        return self.stack[-1].file if self.stack else ""
+        return self._frame.file
 
     @property
     def line(self) -> int:
         """The user's line at which the graph was cut; 0 if unknown."""
-        return self.stack[-1].line if self.stack else 0
+        return self._frame.line
+
+    @property
+    def _frame(self) -> UserFrame:
+        if self.place is not None:
+            return self.place.frame
+        return self.stack[-1] if self.stack else UserFrame("", 0, "")
 
     def __str__(self) -> str:
         return self.message
@@ -90,12 +97,12 @@ class Breaks:
 
     def note(self, event: events.GraphBroken) -> Break:
         """Take a cut in; gives what stands for it."""
-        known = self._by_place.get(event.place)
+        known = self._by_place.get(event.key)
         if known is not None:
             known.count += 1
             return known
-        made = Break(event.reason, event.context, tuple(event.stack), event.position)
-        self._by_place[event.place] = made
+        made = Break(event.reason, event.context, tuple(event.stack), event.place)
+        self._by_place[event.key] = made
         self.found.append(made)
         return made
 

@@ -27,6 +27,13 @@ class UserFrame(NamedTuple):
     function: str
 
 
+class Place(NamedTuple):
+    """An expression in a frame; what a message points at."""
+
+    frame: UserFrame
+    position: Position | None = None
+
+
 def is_own(filename: str) -> bool:
     """Whether code of this file is graphlift's, so that its frames are none of the user's."""
     return filename.startswith(_OWN)
@@ -45,8 +52,9 @@ def callers() -> list[UserFrame]:
     return found[::-1]
 
 
-def pointed_at(frame: UserFrame, position: Position | None) -> list[str]:
-    """The source line of a frame with carets below the expression; nothing where there is no source."""
+def pointed_at(place: Place) -> list[str]:
+    """The source line with carets below the expression; nothing where there is no source."""
+    frame, position = place
     full = _line(frame)
     text = full.strip()
     if not text:

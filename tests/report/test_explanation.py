@@ -10,6 +10,7 @@ from graphlift import events
 from graphlift.reasons import Reason
 from graphlift.report.explanation import ExplainOutput
 from graphlift.report.gathered import KINDS
+from graphlift.user_frames import UserFrame
 
 CODE = sys._getframe().f_code
 
@@ -29,7 +30,7 @@ class Graph:
 
 def gathered() -> ExplainOutput:
     reason = Reason.DATA_DEPENDENT_BRANCH
-    stack = [(CODE, 1)]
+    stack = [UserFrame(__file__, 1, CODE.co_name)]
     context = "attempted to jump with TensorVariable()"
     output = ExplainOutput("program (user.py:3)")
     with events.subscribed(output.note, *KINDS, this_thread=True):

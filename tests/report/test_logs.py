@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+import graphlift
 from graphlift import events
 from graphlift.reasons import Reason
 from graphlift.report import logs
+from graphlift.user_frames import UserFrame
 
 
 def program(x: int) -> int:
@@ -43,7 +45,9 @@ class Var:
 
 
 EVENTS: dict[str, events.Event] = {
-    "graph_breaks": events.GraphBroken(1, Reason.USER_BREAK, "c", [(CODE, 3)], lambda: "the message"),
+    "graph_breaks": events.GraphBroken(
+        1, Reason.USER_BREAK, "c", [UserFrame(__file__, 3, "program")], lambda: "the message"
+    ),
     "guards": events.EntryAdded(1, CODE, ["g"], lambda: ["x is an int"]),
     "recompiles": events.Recompiling(1, CODE, ["x was 3, now 4"]),
     "bytecode": events.BytecodeMade(1, CODE, CODE),
@@ -148,6 +152,7 @@ def test_no_double_lines_where_the_root_logger_prints(capsys: pytest.CaptureFixt
 PROGRAM = """
 from graphlift import events
 from graphlift.report import logs
+from graphlift.user_frames import UserFrame
 logs.start()
 events.emit(events.Step(1, "LOAD_FAST", "x", []))
 code = compile("1", "user.py", "eval")
@@ -180,3 +185,19 @@ def test_failures_and_giving_up_are_heard_without_asking() -> None:
     assert err.count("KeyError: 'ours'") == 2  # once in the sentence, once under the stack
     assert 'raise KeyError("ours")' in err or "Traceback" in err
     assert "GAVE UP on <module> (user.py:1): 9 captures\n  x was 3, now 4" in err
+
+
+def test_a_break_is_said_once_until_reset(caplog: pytest.LogCaptureFixture) -> None:
+    logs.set_logs("graph_breaks")
+    said = lambda: sum("GRAPH BREAK" in record.message for record in caplog.records)  # noqa: E731
+    for _ in range(3):
+        events.emit(EVENTS["graph_breaks"])
+    assert said() == 1
+    elsewhere = events.GraphBroken(
+        1, Reason.USER_BREAK, "c", [UserFrame(__file__, 4, "program")], lambda: "m"
+    )
+    events.emit(elsewhere)
+    assert said() == 2
+    graphlift.reset()
+    events.emit(elsewhere)
+    assert said() == 3

@@ -20,8 +20,9 @@ from graphlift.interpreter.dispatch import HANDLERS, Handler, Translator
 from graphlift.interpreter.frame_state import FrameState, Snapshot
 from graphlift.protocol import Var, Where
 from graphlift.reasons import Reason
+from graphlift.rules import files
 from graphlift.sources import Source
-from graphlift.user_frames import UserFrame
+from graphlift.user_frames import Place, UserFrame
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.slots import calls, items, iteration
 
@@ -133,7 +134,8 @@ class InstructionTranslatorBase(Translator):
         """Add this frame, as it stands, to the user's stack of an error."""
         code = self.code
         position = self.frame.decoded.position(max(self.frame.ip - 1, 0))
-        error.leaves(UserFrame(code.co_filename, self.line(), code.co_name), position)
+        frame = UserFrame(code.co_filename, self.line(), code.co_name)
+        error.leaves(Place(frame, position), files.is_machinery(code.co_filename))
 
     def _carefully(self, steps: list[tuple[Handler, Any]]) -> list[tuple[Handler, Any]]:
         """The steps, each taking a snapshot first."""

@@ -55,7 +55,7 @@ class Gathered:
 
     @property
     def break_reasons(self) -> list[Break]:
-        """Where the graph was cut, and why; a place that was met several times is there once, with its count."""
+        """Where the graph was cut, and why; a place that was met again is there once, and counts."""
         return self.breaks.found
 
     @property

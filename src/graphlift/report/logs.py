@@ -138,9 +138,9 @@ _said: set[Hashable] = set()
 
 def _said_before(event: events.GraphBroken) -> bool:
     """Whether the same reason was logged for the same place; the reports have the count."""
-    if event.place in _said:
+    if event.key in _said:
         return True
-    _said.add(event.place)
+    _said.add(event.key)
     return False
 
 

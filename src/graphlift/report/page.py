@@ -66,7 +66,7 @@ def _figures(gathered: Gathered) -> str:
 
 def _break(cut: Break) -> str:
     hints = "".join(f"<li>{escape(hint)}</li>" for hint in cut.hints)
-    lines = [*pointed_at(cut.stack[-1], cut.position), "", *listing(cut.stack)] if cut.stack else []
+    lines = [*(pointed_at(cut.place) if cut.place else ()), "", *listing(cut.stack)]
     times = f", {cut.count} times" if cut.count > 1 else ""
     return (
         f"<div class='break'><b>{escape(cut.title)}</b> "

@@ -169,6 +169,16 @@ def is_users(filename: str) -> bool:
 
 
 @functools.cache
+def is_machinery(filename: str) -> bool:
+    """Whether code of this file is part of torch or of Python, so that a message should rather point at its
+    caller."""
+    if in_torch(filename) is not None or filename.startswith("<frozen "):
+        return True
+    path = os.path.normcase(os.path.realpath(filename))
+    return path.startswith(_STDLIB) and not path.startswith(_SITE)
+
+
+@functools.cache
 def in_torch(filename: str) -> str | None:
     """The path below torch's own folder, with ``/``, or None for other files."""
     path = os.path.normcase(os.path.realpath(filename))

@@ -385,7 +385,9 @@ def c_construct(
     owner = new.__self__
     row = _NEW.get(BaseException if BaseException in mro_of(owner) else owner)
     if row is None:
-        tx.fail(Reason.UNKNOWN_CALLABLE, f"making an object of {cls.__module__}.{cls.__qualname__}")
+        managed = type_lookup(tx, cls, "__exit__") is not None
+        reason = Reason.UNSUPPORTED_CONTEXT_MANAGER if managed else Reason.UNKNOWN_CALLABLE
+        tx.fail(reason, f"making an object of {cls.__module__}.{cls.__qualname__}")
     construct, whole = row
     return construct(tx, cls_var, cls, args, kwargs), whole and cls is owner
 

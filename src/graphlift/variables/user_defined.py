@@ -8,7 +8,7 @@ builtin type: they have a second tracker, `storage`, for the builtin part. Attri
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from types import MemberDescriptorType
+from types import BuiltinFunctionType, MemberDescriptorType
 from typing import Any, Final
 
 from graphlift.errors import ObservedException
@@ -262,7 +262,7 @@ class UserDefinedObject(VariableTracker):
         if attr is None:
             return self.type_error(tx, "'{}' object is not callable")
         if attr.binding is Binding.C_METHOD:
-            tx.fail(Reason.UNKNOWN_CALLABLE, f"an object of class {self.cls.__qualname__}")
+            tx.fail(Reason.UNKNOWN_CALLABLE, self._as_callable())
         if tx.expected is self and attr.binding is Binding.FUNCTION:
             tx.expected = ANY_FUNCTION
         result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, args, kwargs)
@@ -283,7 +283,15 @@ class UserDefinedObject(VariableTracker):
         if self.storage is not None:
             made = self.storage.call_method(tx, name, args, kwargs)
             return self if made is self.storage else made
-        tx.fail(Reason.UNKNOWN_CALLABLE, f"method {name!r} of {owner.__qualname__}")
+        managed = name in ("__enter__", "__exit__")
+        reason = Reason.UNSUPPORTED_CONTEXT_MANAGER if managed else Reason.UNKNOWN_CALLABLE
+        tx.fail(reason, f"method {name!r} of {owner.__qualname__}")
+
+    def _as_callable(self) -> str:
+        """What a message calls the object when it is called."""
+        if self.cls is BuiltinFunctionType:
+            return f"the C function {self.value.__module__}.{self.value.__qualname__}()"
+        return f"an object of class {self.cls.__qualname__}"
 
     def _c_owner(self, attr: TypeAttr, name: str) -> type:
         """The C class whose method of this name the class inherits beneath its own overrides."""

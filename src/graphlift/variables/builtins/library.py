@@ -116,7 +116,7 @@ class ComparisonKeyVariable(BuiltinObjectVariable):
 
     def reconstruct(self, codegen: Codegen) -> None:
         if self.wrapped is not None:
-            raise ValueError("a key of cmp_to_key cannot be rebuilt")
+            super().reconstruct(codegen)
         codegen.call(functools.cmp_to_key, [self.function])
 
 

@@ -12,6 +12,7 @@ BUILT := build/built-$(PYTHON_VERSION)
 CSOURCES := $(shell find csrc -name '*.[ch]' 2>/dev/null) $(wildcard setup.py)
 
 export OMP_NUM_THREADS ?= 1
+export PYTHONPATH := src
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 

@@ -83,7 +83,7 @@ run_captured(GlCompiled *self, GlThread *thread, GlEntry *entry, PyObject *const
     PyObject *result = entry->function == NULL ? call_hooked_original(self, thread, params)
                                                : gl_call_entry(entry, bound, params, nparams, room);
     Py_XDECREF(bound);
-    return result;
+    return gl_kept_by(result, entry);
 }
 
 static PyObject *
@@ -140,6 +140,7 @@ run_matched(GlCompiled *self, GlThread *thread, GlEntry *entry, PyObject *bound,
         result = gl_call_entry(entry, bound, params, nparams, room);
         Py_DECREF(bound);
     }
+    gl_kept_by(result, entry);
     Py_DECREF(entry);
     return result;
 }

@@ -12,6 +12,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *target;
     PyObject *values;
+    PyObject *keeper; /* the entry whose code made it: it owns the names that segments are found by */
 } GlJump;
 
 /* Emitted code makes one at every break, so arguments are taken from the vector, positions only. */
@@ -32,6 +33,7 @@ jump_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *
     }
     self->target = Py_NewRef(args[0]);
     self->values = Py_NewRef(args[1]);
+    self->keeper = NULL;
     PyObject_GC_Track(self);
     return (PyObject *)self;
 }
@@ -41,6 +43,7 @@ jump_traverse(GlJump *self, visitproc visit, void *arg)
 {
     Py_VISIT(self->target);
     Py_VISIT(self->values);
+    Py_VISIT(self->keeper);
     return 0;
 }
 
@@ -50,6 +53,7 @@ jump_dealloc(GlJump *self)
     PyObject_GC_UnTrack(self);
     Py_CLEAR(self->target);
     Py_CLEAR(self->values);
+    Py_CLEAR(self->keeper);
     PyObject_GC_Del(self);
 }
 
@@ -110,6 +114,15 @@ follow(GlThread *thread, GlJump *jump)
     thread->passing = saved;
     Py_XDECREF(values);
     Py_DECREF(target);
+    return result;
+}
+
+PyObject *
+gl_kept_by(PyObject *result, GlEntry *entry)
+{
+    if (result != NULL && Py_IS_TYPE(result, &GlJump_Type)) {
+        Py_XSETREF(((GlJump *)result)->keeper, Py_NewRef(entry));
+    }
     return result;
 }
 

@@ -214,6 +214,10 @@ PyObject *gl_compiled_segment(GlCompiled *self, GlThread *thread, PyObject *cons
 PyObject *gl_call_hooked_original(GlThread *thread, PyObject *function, PyObject *const *params,
                                   PyObject *context, PyObject *settings);
 
+/* `result`; if it is a jump, `entry` lives until it was followed to its target's end, whoever drops it from the
+ * cache meanwhile. */
+PyObject *gl_kept_by(PyObject *result, GlEntry *entry);
+
 /* Follows jumps until a value or an error comes; takes over `result`. Changes the region as above. */
 PyObject *gl_follow_jumps(GlThread *thread, PyObject *result);
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 
 import pytest
 import torch
@@ -135,3 +136,33 @@ def test_what_the_program_drops_behind_a_break_dies_at_once(fn):
         log = []
         compiled(torch.ones(2), log)
         assert log == plain
+
+
+@graphlift.disable
+def forget_and_call_again(again, x, depth):
+    """Another call of the same compiled object is what lets go of the dropped entries."""
+    graphlift.reset()
+    if depth:
+        thread = threading.Thread(target=again, args=(again, x, depth - 1))
+        thread.start()
+        thread.join()
+
+
+def resets_at_a_break(again, x, depth):
+    y = x * 2
+    forget_and_call_again(again, x, depth)
+    return resets_in_a_callee(again, y + 1, depth) + 1
+
+
+def resets_in_a_callee(again, x, depth):
+    y = x - 1
+    forget_and_call_again(again, x, depth)
+    return y * y
+
+
+def test_entries_that_are_dropped_while_they_run_run_to_their_end():
+    compiled = graphlift.compile(resets_at_a_break, backend="eager")
+    x = torch.ones(2)
+    for _ in range(3):
+        result = compiled(compiled, x, 2)
+        assert torch.equal(result, resets_at_a_break(resets_at_a_break, x, 0))

@@ -2,6 +2,9 @@
 
 python tests/stress/threads.py [--seconds 60] [--threads 8]
 
+Among them: instances that go through one entry, instances freed while another is made at their address, and
+a model whose compiled `forward` calls itself across a break.
+
 Each result is compared with plain Python's. At the end the hook must be gone.
 """
 
@@ -44,7 +47,71 @@ def calling(x: torch.Tensor, n: int) -> torch.Tensor:
     return shared(x, n) + branching(x, n)
 
 
-PROGRAMS: list[Callable[..., torch.Tensor]] = [shared, branching, raising, calling]
+class Layer(torch.nn.Module):
+    """A weight of its own; nothing else tells two of them apart."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(1, 1, bias=False)
+        torch.nn.init.constant_(self.linear.weight, weight)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x.unsqueeze(-1)).squeeze(-1)
+
+
+def through(layer: Layer, x: torch.Tensor, n: int) -> torch.Tensor:
+    return layer(x) + n
+
+
+class Nested(Layer):
+    """Re-entrant: calls itself, compiled, behind a break."""
+
+    again: Callable[..., torch.Tensor]
+
+    def forward(self, x: torch.Tensor, n: int = 0) -> torch.Tensor:
+        y = super().forward(x)
+        if y.sum() > 1e9 or n <= 1:
+            return y
+        return self.again(y, n - 1) + y
+
+
+LAYERS = [Layer(2.0), Layer(3.0)]
+NESTED, PLAIN_NESTED = Nested(2.0), Nested(2.0)
+NESTED.again = graphlift.compile(NESTED, backend="eager")
+PLAIN_NESTED.again = PLAIN_NESTED
+
+
+def of_two(x: torch.Tensor, n: int) -> torch.Tensor:
+    """Two instances, one entry."""
+    return through(LAYERS[n % 2], x, n)
+
+
+def of_many(x: torch.Tensor, n: int) -> torch.Tensor:
+    """An instance that lives for one call: the next one is likely to get its address."""
+    return through(Layer(float(n)), x, n)
+
+
+def nested(x: torch.Tensor, n: int) -> torch.Tensor:
+    return PLAIN_NESTED(x, n)
+
+
+COMPILED_THROUGH = graphlift.compile(through, backend="eager")
+
+
+def compiled_of_two(x: torch.Tensor, n: int) -> torch.Tensor:
+    return COMPILED_THROUGH(LAYERS[n % 2], x, n)
+
+
+def compiled_of_many(x: torch.Tensor, n: int) -> torch.Tensor:
+    return COMPILED_THROUGH(Layer(float(n)), x, n)
+
+
+def compiled_nested(x: torch.Tensor, n: int) -> torch.Tensor:
+    return NESTED.again(x, n)
+
+
+PROGRAMS: list[Callable[..., torch.Tensor]] = [shared, branching, raising, calling, of_two, of_many, nested]
+INSTANCES = [compiled_of_two, compiled_of_many, compiled_nested]
 
 
 def own(number: int) -> Callable[..., torch.Tensor]:
@@ -106,7 +173,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=8)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    compiled = [graphlift.compile(fn, backend="eager") for fn in PROGRAMS]
+    compiled = [graphlift.compile(fn, backend="eager") for fn in PROGRAMS[: -len(INSTANCES)]] + INSTANCES
     for n in (2, 3, 4):  # until sizes and numbers are symbolic and all is imported
         for fn in compiled:
             outcome(fn, torch.ones(n), n)

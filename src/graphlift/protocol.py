@@ -10,7 +10,7 @@ import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import CodeType
-from typing import Any, ClassVar, Final, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 from graphlift.heap import Handle, Heap
 from graphlift.reasons import Reason
@@ -184,20 +184,15 @@ class Make(ABC):
         """Trackers for what `Graph.call` returned: tensors, symbolic numbers, constants, tuples of these."""
 
 
-#: Stands for whichever function is called next (see `Tx.expected`).
-ANY_FUNCTION: Final = object()
-
-
 class Tx(ABC):
     """The translator of one frame, as trackers and slots see it.
 
     Attributes:
-        expected: the callable whose call is all that is left to do in the present instruction but for
-            pushing its result; `ANY_FUNCTION`: the next function that is called, whichever it is; None: there
-            is more to do, so the graph cannot be cut inside a function that is called now.
+        operation: what the present instruction does, as (name of the special method, operand), while nothing
+            else was done for it; None: there is more to do than that, or nobody asks (see `takes`).
     """
 
-    expected: Any
+    operation: tuple[str, Any] | None
     heap: Heap
     make: Make
     #: The capture's `OutputGraph` (layer 6); trackers of tensors know its type by convention.
@@ -236,6 +231,18 @@ class Tx(ABC):
     def resume_generator(self, frame: Any, sent: Var | None, error: Var | None = None) -> tuple[bool, Var]:
         """Run a suspended frame on: send a value in, or throw `error`. Returns (True, yielded) or
         (False, return value)."""
+
+    @abstractmethod
+    def takes(self, name: str, operand: Var) -> bool:
+        """Whether the special method `name` of `operand` is what the present instruction consists of.
+
+        True once at most for each instruction, and only where the graph may be cut (see `last_call`).
+        """
+
+    @abstractmethod
+    def last_call(self, function: Var, finish: str = "push", *values: Var) -> None:
+        """Announce: the call of `function` that comes now is the last thing the instruction does, but for a
+        `finish` (see `codegen.continuations`), which needs `values`. The graph can be cut inside."""
 
     @abstractmethod
     def run_host(

@@ -13,6 +13,7 @@ from types import CodeType
 from typing import Any
 
 from graphlift import _C
+from graphlift.codegen.continuations import PUSH
 from graphlift.codegen.resume import Shape, call_code, exits_of, resume_code, segment_function, step_code
 from graphlift.interpreter.graph_break import Cut
 from graphlift.interpreter.resumed import register
@@ -72,25 +73,25 @@ class Segments:
 
     def at(self, cut: Cut) -> Segment:
         """The segment that runs a cut's instruction (or calls the inner frame's segment) and goes on."""
-        key = (id(cut.code), cut.shape, cut.keyword_names, cut.operands, id(cut.module_globals))
+        key = (id(cut.code), cut.shape, cut.keyword_names, cut.operands, cut.finish, id(cut.module_globals))
         segment = self._known.get(key)
         if segment is None or segment.code() is not cut.code:
             segment = self._known[key] = self._make_step(cut)
         return segment
 
     def _make_step(self, cut: Cut) -> Segment:
-        exits = exits_of(cut.code, cut.shape, cut.operands)
+        exits = exits_of(cut.code, cut.shape, cut.operands, cut.finish or PUSH)
         segments = [self._resume(cut.code, leave.shape, cut.module_globals) for leave in exits]
         targets = [segment.name_in(cut.module_globals) for segment in segments]
         if cut.operands is None:
             code = step_code(cut.code, cut.shape, exits, targets, cut.keyword_names)
         else:
-            code = call_code(cut.code, cut.shape, cut.operands, exits, targets)
+            code = call_code(cut.code, cut.shape, cut.operands, exits, targets, cut.finish or PUSH)
         _C.mark_skip(code)
         return Segment(self._compiled(code, cut.module_globals, _leave_alone), segments, cut.code)
 
     def _resume(self, code: CodeType, shape: Shape, namespace: dict[str, Any]) -> Segment:
-        key = (id(code), shape, None, -1, id(namespace))
+        key = (id(code), shape, None, -1, None, id(namespace))
         segment = self._known.get(key)
         if segment is None or segment.code() is not code:
             made = resume_code(code, shape)

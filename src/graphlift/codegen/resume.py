@@ -23,6 +23,7 @@ from graphlift.bytecode.emit import Emitter, Pools
 from graphlift.bytecode.instruction import Label, TryBegin, TryEnd
 from graphlift.bytecode.verbs import Verbs
 from graphlift.bytecode.versions import LAYOUT
+from graphlift.codegen.continuations import PUSH, Finish, Rest, call_exits, operands_of
 from graphlift.codegen.originals import Original, original
 from graphlift.codegen.segment_frame import SegmentFrame, assembled, say_taken, shown_position, take
 from graphlift.codegen.shapes import (
@@ -32,7 +33,6 @@ from graphlift.codegen.shapes import (
     Shape,
     check_shape,
     find_exits,
-    operands_of,
     pushes_pair,
     range_around,
 )
@@ -40,6 +40,7 @@ from graphlift.codegen.shapes import (
 __all__ = [
     "Entry",
     "Exit",
+    "Finish",
     "Shape",
     "call_code",
     "exits_of",
@@ -55,16 +56,18 @@ INNER = ".inner"
 _NOBODY = Exception()
 
 
-def exits_of(code: CodeType, shape: Shape, operands: int | None = None) -> list[Exit]:
+def exits_of(code: CodeType, shape: Shape, operands: int | None = None, finish: Finish = PUSH) -> list[Exit]:
     """The ways out of the step at ``shape.index``, at most one of a kind.
 
     Arguments:
         operands: for a call of an inner segment (`call_code`), how many entries the step takes from above
             ``shape.stack``; None for an ordinary step.
+        finish: for such a call, what is left to do behind it.
 
     Raises InternalError if a frame of `code` cannot look like that.
     """
-    return find_exits(original(code), shape, operands)
+    source = original(code)
+    return find_exits(source, shape) if operands is None else call_exits(source, shape, operands, finish)
 
 
 def resume_code(code: CodeType, shape: Shape) -> CodeType:
@@ -102,20 +105,26 @@ def step_code(
 
 
 def call_code(
-    code: CodeType, shape: Shape, operands: int, exits: Sequence[Exit], targets: Sequence[str]
+    code: CodeType,
+    shape: Shape,
+    operands: int,
+    exits: Sequence[Exit],
+    targets: Sequence[str],
+    finish: Finish = PUSH,
 ) -> CodeType:
-    """Code that calls an inner frame's segment in the place of a call of `code`.
+    """Code that calls an inner frame's segment in the place of an instruction of `code` that called it.
 
-    Takes, behind the parameters of `shape`, the jump to the inner segment.
+    Takes, behind the parameters of `shape`, those of `finish` and the jump to the inner segment.
 
     Arguments:
         operands: how many stack entries the instruction takes; they lie above the shape's stack, and are not
             passed.
+        finish: what is left to do behind the call.
     """
     source = original(code)
     check_shape(source, shape, operands)
-    segment = _Leaving(source, shape, exits, targets, (INNER,))
-    return segment.code(segment.call)
+    segment = _Leaving(source, shape, exits, targets, (*finish.parameters, INNER))
+    return segment.code(lambda: segment.call(finish), own_jump=True)
 
 
 def segment_function(code: CodeType, namespace: dict[str, Any]) -> FunctionType:
@@ -192,8 +201,8 @@ class _Leaving:
         self._handler = Label("handler")
         self.emitter = Emitter()
 
-    def code(self, act: Callable[[], None]) -> CodeType:
-        """The segment that does what `act` emits."""
+    def code(self, act: Callable[[], None], own_jump: bool = False) -> CodeType:
+        """The segment that does what `act` emits; `own_jump`: a jump of its, not of the step itself."""
         emitter, frame = self.emitter, self._frame
         landmarks = frame.landmarks(self._source)
         frame.prologue(emitter, landmarks)
@@ -216,7 +225,7 @@ class _Leaving:
         if begin is not None:
             emitter.items.append(TryEnd(begin))
         emitter.position = shown_position(self._source, self._index)
-        self._leave_all()
+        self._leave_all(own_jump)
         return assembled(emitter.items, frame.header, Pools(frame.header))
 
     def step(self, keyword_names: tuple[str, ...]) -> None:
@@ -242,8 +251,11 @@ class _Leaving:
         else:
             emitter.emit(op, operand)
 
-    def call(self) -> None:
-        """Emit the call of the inner segment."""
+    def call(self, finish: Finish) -> None:
+        """Emit the call of the inner segment, and what is left to do behind it."""
+        Rest(self.emitter, self._source, self._index, finish, self._call_inner, self._jump).emit()
+
+    def _call_inner(self) -> None:
         emitter = self.emitter
         emitter.prepare_call()
         emitter.load_const(_C.enter)
@@ -251,12 +263,12 @@ class _Leaving:
         take(emitter, INNER)
         emitter.call(1)
 
-    def _leave_all(self) -> None:
+    def _leave_all(self, own_jump: bool) -> None:
         emitter = self.emitter
         if "next" in self._exits:
             self._leave(*self._exits["next"])
         if "jump" in self._exits:
-            if self._source.decoded.op(self._index) == "FOR_ITER":
+            if not own_jump and self._source.decoded.op(self._index) == "FOR_ITER":
                 emitter.end_for(self._jump)
             else:
                 emitter.place(self._jump)

@@ -87,34 +87,31 @@ _ENDS = frozenset({"RAISE_VARARGS", "RERAISE", "RETURN_VALUE", "RETURN_CONST"})
 ALWAYS_JUMP = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
-def find_exits(original: Original, shape: Shape, operands: int | None = None) -> list[Exit]:
-    """The ways out of the step at ``shape.index``, in the order next, jump, handler.
-
-    Arguments:
-        operands: for a call of an inner segment in the step's place, how many entries the step takes from
-            above ``shape.stack``; None for the step itself.
-    """
-    check_shape(original, shape, operands or 0)
+def find_exits(original: Original, shape: Shape) -> list[Exit]:
+    """The ways out of the step at ``shape.index``, in the order next, jump, handler."""
+    check_shape(original, shape)
     decoded = original.decoded
     index = shape.index
     exits = []
-    if operands is not None:
-        exits.append(_exit("next", original, index + 1, set(shape.live), (*shape.stack, "value")))
-    else:
-        bound = _bound_after(decoded, shape)
-        op = decoded.op(index)
-        if op not in _ENDS and op not in ALWAYS_JUMP:
-            exits.append(_exit("next", original, index + 1, bound, _stack_after(decoded, shape, jump=False)))
-        if decoded.jumps(index):
-            stack = _stack_after(decoded, shape, jump=True)
-            exits.append(_exit("jump", original, decoded.operands[index], bound, stack))
+    bound = _bound_after(decoded, shape)
+    op = decoded.op(index)
+    if op not in _ENDS and op not in ALWAYS_JUMP:
+        exits.append(leave("next", original, index + 1, bound, _stack_after(decoded, shape, jump=False)))
+    if decoded.jumps(index):
+        stack = _stack_after(decoded, shape, jump=True)
+        exits.append(leave("jump", original, decoded.operands[index], bound, stack))
+    return [*exits, *handler_exits(original, shape)]
+
+
+def handler_exits(original: Original, shape: Shape) -> list[Exit]:
+    """The way to the handler of what the step raises, if it has one."""
     region = range_around(original, shape)
-    if region is not None:
-        stack = shape.stack[: region.depth]
-        if region.lasti:
-            stack += (_failed(original, shape),)
-        exits.append(_exit("handler", original, region.target, set(shape.live), (*stack, "value")))
-    return exits
+    if region is None:
+        return []
+    stack = shape.stack[: region.depth]
+    if region.lasti:
+        stack += (_failed(original, shape),)
+    return [leave("handler", original, region.target, set(shape.live), (*stack, "value"))]
 
 
 #: What cannot fail, and may stand in a range that does not know of the exception being handled: the depth of
@@ -135,9 +132,10 @@ def range_around(original: Original, shape: Shape) -> Region | None:
     return None
 
 
-def _exit(
+def leave(
     kind: Literal["next", "jump", "handler"], original: Original, index: int, bound: set[str], stack: Stack
 ) -> Exit:
+    """An exit to the step at `index`; `bound` are the slots that are bound there."""
     live = tuple(name for name in original.alive.before(index) if name in bound)
     return Exit(kind, Shape(index, live, stack))
 
@@ -176,16 +174,6 @@ def _bound_after(decoded: Decoded, shape: Shape) -> set[str]:
     return bound
 
 
-#: What calls take beside their counted arguments: the callable and its NULL (or self), and more.
-_BESIDE = {"CALL": 2, "CALL_KW": 3, "CALL_FUNCTION_EX": 3}
-
-
-def operands_of(decoded: Decoded, index: int) -> int:
-    """How many stack entries the call at a step takes; KeyError if it is no call."""
-    step = decoded.step(index)
-    return _BESIDE[step.op] + int(step.operand)
-
-
 # --- how a step changes the stack -----------------------------------------------------------------
 
 _STORES = """
@@ -199,7 +187,11 @@ _NO_EFFECTS = "NOP RESUME KW_NAMES MAKE_CELL COPY_FREE_VARS POP_TOP END_FOR SETU
 _PUSHES_NOTHING = frozenset(_STORES.split() + _NO_EFFECTS.split())
 _PUSHES_TWO = frozenset({"LOAD_FAST_LOAD_FAST", "BEFORE_WITH", "CHECK_EG_MATCH"})
 
-_PAIR: Stack = ("value", "null") if LAYOUT.null_after_callable else ("null", "value")
+#: What calls take beside their counted arguments: the callable and its NULL (or self), and more.
+BESIDE = {"CALL": 2, "CALL_KW": 3, "CALL_FUNCTION_EX": 3}
+
+#: What a load of a method leaves.
+PAIR: Stack = ("value", "null") if LAYOUT.null_after_callable else ("null", "value")
 
 
 def _stack_after(decoded: Decoded, shape: Shape, jump: bool) -> Stack:
@@ -210,8 +202,9 @@ def _stack_after(decoded: Decoded, shape: Shape, jump: bool) -> Stack:
         return special(shape, step.operand)
     if step.op == "FOR_ITER":
         return shape.stack[:-1] if jump else (*shape.stack, "value")
-    if step.op in _BESIDE:  # on 3.11 a part of a call's effect is PRECALL's
-        return (*shape.stack[: len(shape.stack) - operands_of(decoded, shape.index)], "value")
+    beside = BESIDE.get(step.op)
+    if beside is not None:  # on 3.11 a part of a call's effect is PRECALL's
+        return (*shape.stack[: len(shape.stack) - beside - int(step.operand)], "value")
     change = effect(decoded.numbers[shape.index], step.arg, jump)
     pair = pushes_pair(step.handlers[-1], step.operand)
     pushed = 0 if decoded.jumps(shape.index) else 2 if pair else _pushed(step.op, change)
@@ -221,7 +214,7 @@ def _stack_after(decoded: Decoded, shape: Shape, jump: bool) -> Stack:
         if entry not in ("value", "null") and not (step.op == "POP_TOP" and _is(entry, "lasti")):
             raise InternalError(f"{decoded.text(shape.index)} takes a stack entry of the kind {entry}")
     values: list[Entry] = ["value"] * pushed
-    return (*shape.stack[:kept], *(_PAIR if pair else values))
+    return (*shape.stack[:kept], *(PAIR if pair else values))
 
 
 def _pushed(op: str, change: int) -> int:

@@ -61,7 +61,7 @@ GONE: Final = Gone()
 
 def is_static_type(value: object) -> bool:
     """Whether `value` is a class made in C, which no program can change or drop."""
-    if not isinstance(value, type):
+    if not issubclass(type(value), type):
         return False
     flags = _flags(value)
     return not flags & _HEAP_TYPE or bool(flags & _IMMUTABLE_TYPE)

@@ -203,7 +203,7 @@ def hold_key(key: Any) -> Any:
 
 def namespace(value: Any) -> Any:
     """The instance dictionary of any object, whatever its class says about ``__dict__``; or `MISSING`."""
-    if isinstance(value, type):
+    if issubclass(type(value), type):
         return type.__dict__["__dict__"].__get__(value)
     for cls in _mro(type(value)):
         descriptor = type.__dict__["__dict__"].__get__(cls).get("__dict__")

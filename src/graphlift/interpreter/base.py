@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from graphlift import events
 from graphlift.bytecode import versions
 from graphlift.errors import ObservedException, Unsupported
 from graphlift.heap import Handle
-from graphlift.interpreter import handlers, unwind
+from graphlift.interpreter import handlers, operations, unwind
 from graphlift.interpreter.capture import Capture
 from graphlift.interpreter.dispatch import HANDLERS, Handler, Translator
 from graphlift.interpreter.frame_state import FrameState, Snapshot
@@ -24,6 +24,7 @@ from graphlift.rules import files
 from graphlift.sources import Source
 from graphlift.user_frames import Place, UserFrame
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.methods import BoundMethodVariable
 from graphlift.variables.slots import calls, items, iteration
 
 # Importing the package is what fills `HANDLERS`.
@@ -60,13 +61,27 @@ def opcode_table(named: Mapping[str, Handler]) -> list[Handler]:
     return table
 
 
+class LastCall(NamedTuple):
+    """A call after which nothing but a known rest of the caller's instruction is left to do.
+
+    Attributes:
+        function: what is called.
+        finish: the rest, by its name in `codegen.continuations`.
+        values: what the rest needs.
+    """
+
+    function: Var
+    finish: str
+    values: tuple[Var, ...]
+
+
 class InstructionTranslatorBase(Translator):
     """Runs one frame.
 
     Attributes:
         parent: the translator of the calling frame, or None.
         depth: how many frames of the program are below this one.
-        direct: whether the caller's instruction has nothing left to do but push this frame's result.
+        last: where the caller's instruction ends with this call: what is left to do there (see `LastCall`).
         snapshot: the frame before its present instruction, in a careful capture.
         dispatch_table: handlers by opcode number, 256 entries.
     """
@@ -92,8 +107,9 @@ class InstructionTranslatorBase(Translator):
         #: The caller's place, which stays the same while this frame runs.
         self._caller: Where | None = None
         self.bare_function = None
-        self.expected = None
-        self.direct = False
+        self.operation = None
+        self.last: LastCall | None = None
+        self._announced_last: LastCall | None = None
         self.snapshot: Snapshot | None = None
 
     # --- the loop --------------------------------------------------------------------------
@@ -142,8 +158,12 @@ class InstructionTranslatorBase(Translator):
         forced = self.capture.forced
 
         def careful(index: int, handler: Handler) -> Handler:
+            read = operations.reader(self.frame.decoded, index)
+
             def run(tx: InstructionTranslatorBase, operand: Any) -> int | None:
                 tx.snapshot = Snapshot(index, tx.frame, tx.heap.mark(), tx.graph.mark())
+                tx.operation = None if read is None else read(tx.stack)
+                tx._announced_last = None
                 if forced is not None and forced(tx.code, index):
                     tx.fail(Reason.USER_BREAK, "a forced break")
                 return handler(tx, operand)
@@ -155,10 +175,10 @@ class InstructionTranslatorBase(Translator):
     def _take_part(self, cut: Unsupported) -> None:
         """Add this frame to those that go on behind a cut.
 
-        Where the frame that was called is not to be gone on with, because there is more to do here than to
-        push its result, this frame's whole instruction is run for real.
+        Where the frame that was called is not to be gone on with, because nobody knows what is left to do
+        here when it comes back, this frame's whole instruction is run for real.
         """
-        if cut.frames and not cut.frames[-1].direct:
+        if cut.frames and cut.frames[-1].last is None:
             cut.frames.clear()
         cut.frames.append(self)
 
@@ -291,6 +311,31 @@ class InstructionTranslatorBase(Translator):
         """See `protocol.Tx.inline`."""
         result: Var = self.capture.inline(self, function, code, bound, closure, module_globals)
         return result
+
+    def takes(self, name: str, operand: Var) -> bool:
+        """See `protocol.Tx.takes`."""
+        operation = self.operation
+        if operation is None or operation[0] != name:
+            return False
+        if operation[1] is not operand and operation[1].realize(self) is not operand:
+            return False
+        self.operation = None
+        return True
+
+    def last_call(self, function: Var, finish: str = "push", *values: Var) -> None:
+        """See `protocol.Tx.last_call`."""
+        called = function.realize(self)
+        if type(called) is BoundMethodVariable:
+            called = called.function.realize(self)
+        self._announced_last = LastCall(called, finish, values)
+
+    def begin_call(self, function: Var) -> LastCall | None:
+        """A function's frame begins: what is left to do when it ends, if that is known."""
+        last = self._announced_last
+        if self.operation is not None and self.takes("__call__", function):
+            last = LastCall(function, "push", ())
+        self.operation = self._announced_last = None
+        return last if last is not None and last.function is function else None
 
     def run_host(
         self, function: Callable[..., Any], args: Sequence[Var], kwargs: Mapping[str, Var] | None = None

@@ -153,7 +153,7 @@ class Capture:
         """Put torch's state back, and take apart what holds itself in circles."""
         met = [getattr(var, "value", None) for _, var in self.objects.values()]
         for value in (*met, *(operation.value for operation in self.graph.operations)):
-            if isinstance(value, (GraphValue, SymValue)):
+            if type(value) in (GraphValue, SymValue):
                 value.var = None
         for builder in self._builders:
             builder.__dict__.clear()

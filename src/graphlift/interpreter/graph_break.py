@@ -18,7 +18,7 @@ from graphlift import _C
 from graphlift.bytecode.liveness import live_locals
 from graphlift.bytecode.verbs import Verbs
 from graphlift.codegen.pycodegen import PyCodegen
-from graphlift.codegen.resume import Shape, operands_of
+from graphlift.codegen.resume import Finish, Shape, operands_of
 from graphlift.errors import Unsupported
 from graphlift.interpreter.base import InstructionTranslatorBase
 from graphlift.interpreter.frame_state import NULL, HandledVariable, LastiVariable
@@ -35,9 +35,10 @@ class Cut(NamedTuple):
         code: its code.
         module_globals: its namespace.
         shape: which locals and stack entries it goes on with.
-        values: their trackers, in the order of the shape's parameters.
+        values: their trackers, in the order of the shape's parameters; then those of `finish`.
         keyword_names: names for the call at the cut.
         operands: how many stack entries the call of the next inner frame takes; None for the innermost.
+        finish: what is left to do behind that call; None for the innermost.
     """
 
     code: CodeType
@@ -46,6 +47,7 @@ class Cut(NamedTuple):
     values: list[Var]
     keyword_names: tuple[str, ...]
     operands: int | None
+    finish: Finish | None
 
 
 #: Gives the global name, in a namespace, of the segment that goes on at a cut.
@@ -64,19 +66,20 @@ def frames_at(cut: Unsupported, root: InstructionTranslatorBase) -> list[Cut]:
         raise cut
     root.heap.rollback(innermost.heap)
     root.graph.rollback(innermost.graph)
-    cuts = [_cut_of(frames[0], None), *(_cut_of(frame, _operands(frame)) for frame in frames[1:])]
-    return cuts[::-1]
+    inner = [None, *frames[:-1]]
+    return [_cut_of(frame, called) for frame, called in zip(frames, inner, strict=True)][::-1]
 
 
-def _operands(frame: InstructionTranslatorBase) -> int:
-    """How many stack entries the call at a frame's present instruction takes."""
-    assert frame.snapshot is not None
-    return operands_of(frame.frame.decoded, frame.snapshot.index)
-
-
-def _cut_of(frame: InstructionTranslatorBase, operands: int | None) -> Cut:
+def _cut_of(frame: InstructionTranslatorBase, inner: InstructionTranslatorBase | None) -> Cut:
+    """A frame at a cut, and what is left to do in it when the frame `inner` that it called has ended."""
     snapshot = frame.snapshot
     assert snapshot is not None
+    operands, finish = None, None
+    needed: tuple[Var, ...] = ()
+    if inner is not None:
+        assert inner.last is not None
+        _, kind, needed = inner.last
+        operands, finish = operands_of(frame.frame.decoded, snapshot.index), Finish(kind, len(needed))
     stack = snapshot.stack[: len(snapshot.stack) - operands] if operands else snapshot.stack
     alive = live_locals(frame.code).before(snapshot.index)
     names = tuple(name for name in alive if name in frame.symbolic_locals)
@@ -86,7 +89,8 @@ def _cut_of(frame: InstructionTranslatorBase, operands: int | None) -> Cut:
         raise Unsupported(Reason.UNSUPPORTED_OPERATION, "a function whose globals are not known")
     shape = Shape(snapshot.index, names, kinds)
     live = [frame.symbolic_locals[name] for name in names]
-    return Cut(frame.code, namespace, shape, [*live, *values], snapshot.keyword_names, operands)
+    passed = [*live, *values, *needed]
+    return Cut(frame.code, namespace, shape, passed, snapshot.keyword_names, operands, finish)
 
 
 def _entries(stack: Sequence[Any]) -> tuple[tuple[Any, ...], list[Var]]:

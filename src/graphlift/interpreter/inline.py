@@ -14,7 +14,7 @@ from graphlift.heap import Handle
 from graphlift.interpreter.base import InstructionTranslatorBase
 from graphlift.interpreter.dispatch import YIELDED
 from graphlift.interpreter.frame_state import FrameState
-from graphlift.protocol import ANY_FUNCTION, Var
+from graphlift.protocol import Var
 from graphlift.reasons import Reason
 from graphlift.variables import generators
 
@@ -38,8 +38,7 @@ def inline(
         tx.fail(Reason.RECURSION, f"{code.co_qualname} is {tx.depth} calls deep")
     frame = FrameState(code, decode(code), bound, closure, module_globals)
     callee = InliningInstructionTranslator(tx.capture, frame, tx)
-    callee.direct = tx.expected is function or tx.expected is ANY_FUNCTION
-    tx.expected = None
+    callee.last = tx.begin_call(function)
     callee.run()
     result: Var = callee.result
     return result
@@ -52,7 +51,7 @@ def resume(
     before = frame.copy()
     tx.heap.on_undo(frame.restore, before)
     callee = InliningInstructionTranslator(tx.capture, frame, tx)
-    tx.expected = None
+    tx.operation = None
     if error is not None:
         if not _throw(callee, error):
             return True, callee.result

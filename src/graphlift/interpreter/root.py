@@ -115,12 +115,9 @@ class InstructionTranslator(InstructionTranslatorBase):
         except Unsupported as cut:
             if segment_name is None:
                 raise
-            frames = frames_at(cut, self)
-            cut.frames.clear()
             cut.__traceback__ = None  # it leads to the frames that were interpreted
-            body.emitter.position = self.frame.decoded.position(frames[0].shape.index)
-            self._emit_state(body)
-            emit_jump(body, frames, segment_name, SideEffects(self.heap, body).emit)
+            body = self._body_of_cut(cut, segment_name)
+            cut.frames.clear()
         else:
             body.emitter.position = self.frame.decoded.position(self.frame.ip - 1)
             self._emit_state(body)
@@ -128,6 +125,29 @@ class InstructionTranslator(InstructionTranslatorBase):
             SideEffects(self.heap, body).emit()
             body.emitter.return_value()
         return self._finish(body)
+
+    def _body_of_cut(self, cut: Unsupported, segment_name: SegmentName) -> PyCodegen:
+        """The code that leaves for the innermost frame that can be gone on with.
+
+        Where something cannot be made real that a frame needs, the instruction by which it was called is run
+        for real as a whole.
+
+        Raises:
+            Unsupported: this frame itself cannot be gone on with.
+        """
+        while True:
+            body = PyCodegen(lambda value: anchor(self, value))
+            try:
+                frames = frames_at(cut, self)
+                body.emitter.position = self.frame.decoded.position(frames[0].shape.index)
+                self._emit_state(body)
+                emit_jump(body, frames, segment_name, SideEffects(self.heap, body).emit)
+            except Unsupported:
+                if cut.frames[-1] is not self or len(cut.frames) == 1:
+                    raise
+                del cut.frames[0]
+            else:
+                return body
 
     def _emit_state(self, body: PyCodegen) -> None:
         emit_state(body, self.graph.operations, self.capture.grad_mode)
@@ -151,7 +171,7 @@ def _frame_behind_cut(
     slots: dict[str, Any] = {name: next(passed) for name in shape.live}
     cells = {*code.co_cellvars, *code.co_freevars}
     for name, value in slots.items():
-        if isinstance(value.value, CellType) and name.removesuffix(".free") in cells:
+        if type(value.value) is CellType and name.removesuffix(".free") in cells:
             slots[name] = closure_cells.of(capture.heap.handle_of(value.value, value.source))
     frame = FrameState(code, decoded, slots, (), module_globals)
     frame.ip = shape.index

@@ -37,7 +37,6 @@ def enter_handler(tx: Any, error: ObservedException) -> int:
 
     Raises `error` again when the frame does not handle it.
     """
-    tx.expected = None
     frame = tx.frame
     index = frame.ip - 1
     region = frame.decoded.region(index)

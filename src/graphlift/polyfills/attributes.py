@@ -5,21 +5,8 @@ Each function names the documentation of what it stands for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
-
-
-def getattr_with_fallback(
-    getattribute: Callable[[str], Any], fallback: Callable[[str], Any], name: str
-) -> Any:
-    """Attribute access of a class with ``__getattr__``.
-
-    https://docs.python.org/3/reference/datamodel.html#object.__getattr__
-    """
-    try:
-        return getattribute(name)
-    except AttributeError:
-        return fallback(name)
 
 
 def cached_property_get(descriptor: Any, instance: Any) -> Any:

@@ -91,6 +91,8 @@ class ClassVariable(VariableTracker):
         hook = type_lookup(tx, meta, "__call__")
         if hook is None or hook.binding is Binding.C_METHOD:
             return self.instantiate(tx, args, kwargs)
+        if tx.takes("__call__", self) and hook.binding is Binding.FUNCTION:
+            tx.last_call(hook.value(tx))
         result: VariableTracker = attributes.call_attr(tx, hook, self, meta, args, kwargs)
         return result
 
@@ -99,6 +101,7 @@ class ClassVariable(VariableTracker):
     ) -> VariableTracker:
         """``type.__call__``: the class's ``__new__``, then its ``__init__``."""
         cls = self.value
+        whole = tx.takes("__call__", self)
         new = type_lookup(tx, cls, "__new__")
         assert new is not None
         if type(new.raw) is BuiltinFunctionType:
@@ -108,19 +111,27 @@ class ClassVariable(VariableTracker):
             made = attributes.bind(tx, new, None, cls).realize(tx).call(tx, [self, *args], kwargs)
         made = made.realize(tx)
         if not initialised and issubclass(made.python_type(tx), cls):
-            self._initialise(tx, made, args, kwargs)
+            self._initialise(tx, made, args, kwargs, whole)
         assert isinstance(made, VariableTracker)
         return made
 
     def _initialise(
-        self, tx: Tx, made: Any, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+        self,
+        tx: Tx,
+        made: Any,
+        args: Sequence[VariableTracker],
+        kwargs: Mapping[str, VariableTracker],
+        whole: bool,
     ) -> None:
+        """Call ``__init__``; `whole`: the instruction consists of the making of this object."""
         kind = made.python_type(tx)
         init = type_lookup(tx, kind, "__init__")
         assert init is not None
         if init.raw is object.__dict__["__init__"]:
             OBJECT_METHODS["__init__"](tx, made, args, kwargs)
             return
+        if whole and init.binding is Binding.FUNCTION:
+            tx.last_call(init.value(tx), "instance", made)
         result = attributes.call_attr(tx, init, made, kind, args, kwargs).realize(tx)
         if result.python_type(tx) is not type(None):
             result.type_error(tx, "__init__() should return None, not '{}'")
@@ -311,7 +322,7 @@ def _plain_field(cls: type, descriptor: Any, name: str) -> Any:
 
 def is_class(value: object) -> bool:
     """Whether `value` is a class."""
-    return isinstance(value, type) and type in mro_of(type(value))
+    return type in mro_of(type(value))
 
 
 @wraps_if(is_class, order=40)

@@ -52,7 +52,10 @@ class BoundMethodVariable(VariableTracker):
     def call(
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        result: VariableTracker = self.function.realize(tx).call(tx, [self.instance, *args], kwargs)
+        function = self.function.realize(tx)
+        if tx.takes("__call__", self):
+            tx.last_call(function)
+        result: VariableTracker = function.call(tx, [self.instance, *args], kwargs)
         return result
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
@@ -271,9 +274,8 @@ class PartialVariable(UserDefinedObject):
     ) -> VariableTracker:
         named = {**self.keyword_arguments(tx), **kwargs}
         function = self.function.realize(tx)
-        if tx.expected is self:
-            bound = type(function) is BoundMethodVariable
-            tx.expected = function.function.realize(tx) if bound else function
+        if tx.takes("__call__", self):
+            tx.last_call(function)
         result: VariableTracker = function.call(tx, [*self.args, *args], named)
         return result
 

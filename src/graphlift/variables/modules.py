@@ -16,7 +16,7 @@ from torch.nn.modules import module as module_file
 from torch.nn.modules.lazy import LazyModuleMixin
 
 from graphlift.heap import Handle
-from graphlift.protocol import ANY_FUNCTION, Tx, Var
+from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import AttrSource, GlobalSource, Source
 from graphlift.variables import namespace
@@ -119,8 +119,8 @@ class ModuleVariable(UserDefinedObject):
     ) -> VariableTracker:
         forward = _plain_forward(tx, self.cls)
         if forward is not None and self._is_undisturbed(tx) and _no_global_hooks(tx):
-            if tx.expected is self:
-                tx.expected = ANY_FUNCTION
+            if tx.takes("__call__", self):
+                tx.last_call(forward.value(tx))
             result: VariableTracker = attributes.call_attr(tx, forward, self, self.cls, args, kwargs)
             return result
         return super().call(tx, args, kwargs)

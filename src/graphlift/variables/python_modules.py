@@ -56,7 +56,7 @@ class PythonModuleVariable(UserDefinedObject):
         tx.raise_(AttributeError, f"module '{shown}' has no attribute '{name}'")
 
 
-@wraps_if(lambda value: isinstance(value, ModuleType), order=30)
+@wraps_if(lambda value: issubclass(type(value), ModuleType), order=30)
 def wrap_module(tx: Tx, value: ModuleType, source: Source | None) -> Var:
     """Any module."""
     if source is None:

@@ -338,7 +338,7 @@ def adds_names_only(cls: type) -> bool:
     return hasattr(cls, "n_sequence_fields") or hasattr(cls, "_fields")
 
 
-@wraps_if(lambda value: isinstance(value, tuple) and adds_names_only(type(value)), order=50)
+@wraps_if(lambda value: issubclass(type(value), tuple) and adds_names_only(type(value)), order=50)
 def wrap_named_tuple(tx: Tx, value: tuple[Any, ...], source: Source | None) -> Var:
     """A named tuple or a result of a torch function."""
     return wrap_tuple(tx, value, source)

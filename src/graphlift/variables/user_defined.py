@@ -14,7 +14,7 @@ from typing import Any, Final
 from graphlift.errors import ObservedException
 from graphlift.heap import Handle
 from graphlift.polyfills import attributes as polyfills
-from graphlift.protocol import ANY_FUNCTION, Codegen, Tx, Var
+from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import InstanceDictSource, SlotSource, Source
 from graphlift.variables import rebuild
@@ -22,6 +22,7 @@ from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, Variab
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.object_methods import C_METHODS, OBJECT_METHODS
 from graphlift.variables.slots import attributes
+from graphlift.variables.slots.operators import COMPARISONS
 from graphlift.variables.slots.type_lookup import (
     Binding,
     TypeAttr,
@@ -47,15 +48,20 @@ _OPERATORS: Final = {
     "<<": "lshift",
     ">>": "rshift",
 }
-_COMPARISONS: Final = {
-    "==": "__eq__",
-    "!=": "__ne__",
-    "<": "__lt__",
-    "<=": "__le__",
-    ">": "__gt__",
-    ">=": "__ge__",
-}
 _UNARY: Final = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
+#: Special methods that an instruction may consist of, and what is left to do behind their call.
+_LAST: Final = {
+    "__getitem__": "push",
+    "__setitem__": "discard",
+    "__delitem__": "discard",
+    "__contains__": "truth_of",
+    "__bool__": "truth",
+    "__iter__": "iterator",
+    "__next__": "item",
+    "__neg__": "push",
+    "__pos__": "push",
+    "__invert__": "push",
+}
 _OBJECT_HASH: Final = object.__dict__["__hash__"]
 _OBJECT_EQ: Final = object.__dict__["__eq__"]
 
@@ -263,8 +269,8 @@ class UserDefinedObject(VariableTracker):
             return self.type_error(tx, "'{}' object is not callable")
         if attr.binding is Binding.C_METHOD:
             tx.fail(Reason.UNKNOWN_CALLABLE, self._as_callable())
-        if tx.expected is self and attr.binding is Binding.FUNCTION:
-            tx.expected = ANY_FUNCTION
+        if tx.takes("__call__", self) and attr.binding is Binding.FUNCTION:
+            tx.last_call(attr.value(tx))
         result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, args, kwargs)
         return result
 
@@ -315,6 +321,8 @@ class UserDefinedObject(VariableTracker):
             return NOT_IMPLEMENTED
         if attr.binding is Binding.PLAIN and attr.raw is None:
             return self.type_error(tx, f"'{{}}' object does not support {name}")
+        if name in _LAST and tx.takes(name, self) and attr.binding is Binding.FUNCTION:
+            tx.last_call(attr.value(tx), _LAST[name])
         return attributes.call_attr(tx, attr, self, self.cls, args)
 
     def _answer(self, tx: Tx, result: Any) -> Any:
@@ -435,7 +443,7 @@ class UserDefinedObject(VariableTracker):
         return self._operate(tx, f"__i{_OPERATORS[op]}__", "inplace", op, other)
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        name = _COMPARISONS[op]
+        name = COMPARISONS[op]
         attr = type_lookup(tx, self.cls, name)
         if attr is not None and attr.binding is Binding.C_METHOD and attr.owner is object:
             if op == "!=" and type_lookup(tx, self.cls, "__eq__").raw is not _OBJECT_EQ:  # type: ignore[union-attr]

@@ -10,7 +10,6 @@ from graphlift.interpreter.handlers.containers import pop_n
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
 from graphlift.variables.cells import CellVariable
-from graphlift.variables.methods import BoundMethodVariable
 from graphlift.variables.slots import iteration
 
 
@@ -32,17 +31,7 @@ def _call(tx: Translator, count: int, names: tuple[str, ...]) -> None:
     positional = count - len(names)
     function, args = _pop_callable(tx, values[:positional])
     kwargs = dict(zip(names, values[positional:], strict=True)) if names else {}
-    _expect(tx, function)
     tx.stack.append(tx.call(function, args, kwargs))
-    tx.expected = None
-
-
-def _expect(tx: Translator, function: Var) -> None:
-    """Note that a call of a Python function is the last thing that the instruction does."""
-    callee = function.realize(tx)
-    if type(callee) is BoundMethodVariable:
-        callee = callee.function.realize(tx)
-    tx.expected = callee
 
 
 @handler
@@ -70,9 +59,7 @@ def CALL_FUNCTION_EX(tx: Translator, has_kwargs: bool) -> None:
     args: list[Var] = list(iteration.unpack(tx, star))
     function, args = _pop_callable(tx, list(args))
     kwargs = {} if keywords is None else tx.keyword_arguments(keywords)
-    _expect(tx, function)
     tx.stack.append(tx.call(function, args, kwargs))
-    tx.expected = None
 
 
 @handler

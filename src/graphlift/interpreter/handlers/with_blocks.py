@@ -21,6 +21,8 @@ def BEFORE_WITH(tx: Translator, operand: None) -> None:
             TypeError,
             _NOT_A_MANAGER.format(manager.python_type(tx).__name__) + " (missed __exit__ method)",
         )
+    if tx.takes("__enter__", manager):
+        tx.last_call(enter, "enter", leave)
     tx.stack.append(leave)
     tx.stack.append(tx.call(enter, []))
 
@@ -29,7 +31,10 @@ def BEFORE_WITH(tx: Translator, operand: None) -> None:
 def WITH_EXCEPT_START(tx: Translator, operand: None) -> None:
     value = tx.stack[-1]
     cls = attributes.getattr_(tx, value, "__class__")
-    tx.stack.append(tx.call(tx.stack[-4], [cls, value, TracebackVariable()]))
+    leave = tx.stack[-4].realize(tx)
+    if tx.takes("__exit__", leave):
+        tx.last_call(leave)
+    tx.stack.append(tx.call(leave, [cls, value, TracebackVariable()]))
 
 
 @family("BEFORE_ASYNC_WITH")

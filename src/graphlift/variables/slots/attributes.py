@@ -78,8 +78,7 @@ def object_getattr(tx: Tx, obj: VariableTracker, cls: type, name: str) -> Variab
     if attr is not None and attr.binding in (Binding.PROPERTY, Binding.DESCRIPTOR):
         fallback = type_lookup(tx, cls, "__getattr__")
         if fallback is not None:
-            getattribute = tx.make.builtin_method("__getattribute__", obj)
-            return _with_fallback(tx, getattribute, bind(tx, fallback, obj, cls), name)
+            return _with_fallback(tx, obj, cls, name, fallback, lambda: generic_getattr(tx, obj, cls, name))
     try:
         found = generic_lookup(tx, obj, cls, name, attr)
     except ObservedException as error:  # an unset slot; no user code ran
@@ -92,21 +91,56 @@ def object_getattr(tx: Tx, obj: VariableTracker, cls: type, name: str) -> Variab
         return found
     fallback = type_lookup(tx, cls, "__getattr__")
     if fallback is not None:
+        _last(tx, "__getattribute__", obj, fallback, "attribute", obj)
         return call_attr(tx, fallback, obj, cls, [_name(tx, name)])  # type: ignore[no-any-return]
     raise_no_attribute(tx, cls, name)
 
 
+def _last(tx: Tx, special: str, obj: VariableTracker, attr: TypeAttr, finish: str, *values: Var) -> None:
+    """Announce the call of a method by which an instruction's operation on `obj` is done."""
+    if tx.takes(special, obj) and attr.binding is Binding.FUNCTION:
+        tx.last_call(attr.value(tx), finish, *values)
+
+
 def _hooked_getattr(tx: Tx, obj: VariableTracker, cls: type, name: str, hook: TypeAttr) -> VariableTracker:
-    fallback = type_lookup(tx, cls, "__getattr__")
-    if fallback is None:
+    def look_up() -> VariableTracker:
+        _last_getter(tx, obj, cls, hook.value(tx), "attribute", hook.binding is Binding.FUNCTION)
         return call_attr(tx, hook, obj, cls, [_name(tx, name)])  # type: ignore[no-any-return]
-    return _with_fallback(tx, bind(tx, hook, obj, cls), bind(tx, fallback, obj, cls), name)
+
+    fallback = type_lookup(tx, cls, "__getattr__")
+    return look_up() if fallback is None else _with_fallback(tx, obj, cls, name, fallback, look_up)
 
 
-def _with_fallback(tx: Tx, getattribute: Any, fallback: Any, name: str) -> VariableTracker:
-    result = tx.run_host(polyfills.getattr_with_fallback, [getattribute, fallback, _name(tx, name)])
-    assert isinstance(result, VariableTracker)
-    return result
+def _with_fallback(
+    tx: Tx,
+    obj: VariableTracker,
+    cls: type,
+    name: str,
+    fallback: TypeAttr,
+    look_up: Callable[[], VariableTracker],
+) -> VariableTracker:
+    """``__getattribute__``, which runs user code, then ``__getattr__``. Mirrors slot_tp_getattr_hook."""
+    operation = tx.operation
+    try:
+        return look_up()
+    except ObservedException as error:
+        if not _is_attribute_error(tx, error):
+            raise
+    tx.operation = operation  # of the instruction, only the call of `__getattr__` is left
+    _last(tx, "__getattribute__", obj, fallback, "attribute", obj)
+    return call_attr(tx, fallback, obj, cls, [_name(tx, name)])  # type: ignore[no-any-return]
+
+
+def _last_getter(
+    tx: Tx, obj: VariableTracker, cls: type, function: Any, finish: str, plain: bool = True
+) -> None:
+    """Announce a call by which an attribute is read; `plain`: the function itself is called."""
+    if tx.takes("__getattribute__", obj) and plain:
+        fallback = type_lookup(tx, cls, "__getattr__")
+        if fallback is None:
+            tx.last_call(function, finish, obj)
+        else:
+            tx.last_call(function, "fallback", obj, bind(tx, fallback, obj, cls))
 
 
 def generic_getattr(tx: Tx, obj: VariableTracker, cls: type, name: str) -> VariableTracker:
@@ -182,6 +216,7 @@ def _bind_property(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: typ
     getter = property_function(tx, attr, _FGET)
     if getter is None:
         raise_as_real(tx, cls, lambda stand_in: property.__get__(attr.raw, stand_in, type(stand_in)))
+    _last_getter(tx, obj, cls, getter, "getter")
     return getter.realize(tx).call(tx, [obj], {})
 
 
@@ -223,6 +258,8 @@ def _bind_descriptor(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: t
         tx.fail(Reason.UNSUPPORTED_VALUE, f"a descriptor of class {kind.__qualname__} with a C `__get__`")
     descriptor: Any = attr.value(tx)
     instance = tx.make.constant(None) if obj is None else obj
+    if obj is not None:
+        _last_getter(tx, obj, cls, getter.value(tx), "getter")
     return call_attr(tx, getter, descriptor.realize(tx), kind, [instance, class_of(tx, obj, cls)])
 
 
@@ -327,6 +364,7 @@ def object_setattr(tx: Tx, obj: VariableTracker, cls: type, name: str, value: Va
     if hook.raw is _OBJECT_SETATTR or hook.raw is _OBJECT_DELATTR or hook.binding is Binding.C_METHOD:
         generic_setattr(tx, obj, cls, name, value)
     else:
+        _last(tx, "__delattr__" if value is None else "__setattr__", obj, hook, "discard")
         call_attr(tx, hook, obj, cls, [_name(tx, name)] if value is None else [_name(tx, name), value])
 
 
@@ -367,6 +405,8 @@ def _set_property(
         if value is None:
             raise_as_real(tx, cls, lambda stand_in: property.__delete__(attr.raw, stand_in))
         raise_as_real(tx, cls, lambda stand_in: property.__set__(attr.raw, stand_in, None))
+    if tx.takes("__delattr__" if value is None else "__setattr__", obj):
+        tx.last_call(function, "discard")
     function.realize(tx).call(tx, [obj] if value is None else [obj, value], {})
 
 
@@ -386,6 +426,7 @@ def _set_by_method(
             f"a descriptor of class {kind.__qualname__} with a C `{method.raw.__name__}`",
         )
     descriptor: Any = attr.value(tx)
+    _last(tx, "__delattr__" if value is None else "__setattr__", obj, method, "discard")
     call_attr(tx, method, descriptor.realize(tx), kind, [obj] if value is None else [obj, value])
 
 

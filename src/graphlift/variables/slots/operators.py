@@ -17,6 +17,7 @@ from graphlift.variables.slots.numbers import repeat_count
 from graphlift.variables.slots.truth import is_true, truth
 
 __all__ = [
+    "COMPARISONS",
     "OPERATORS",
     "answer_of",
     "binary",
@@ -50,6 +51,16 @@ OPERATORS: Final = {
     "^": "__xor__",
     "<<": "__lshift__",
     ">>": "__rshift__",
+}
+
+#: Names of the methods of comparisons.
+COMPARISONS: Final = {
+    "==": "__eq__",
+    "!=": "__ne__",
+    "<": "__lt__",
+    "<=": "__le__",
+    ">": "__gt__",
+    ">=": "__ge__",
 }
 
 _REFLECTED: Final = {op: "__r" + name[2:] for op, name in OPERATORS.items()}

@@ -387,7 +387,7 @@ class Asks:
 
     def _asked(self):
         y = self.x * 2
-        if y.sum() > 0:
+        if y.sum().item() > 0:
             y = y + 1
         return y * 3
 
@@ -469,22 +469,22 @@ def store_attribute(x, asks):
     return x + asks.x
 
 
-#: Program -> operations of each graph. The first graph is the program's first operation and the three before
-#: the method's branch; the second is the two behind the branch.
+#: Program -> operations of each graph. The first graph is the program's first operation and the two before
+#: the method asks for data; the second is the two behind that.
 COUNTED = {
-    "property": (lambda x, asks: (x + 1) * asks.value, [4, 2, 1]),
-    "getattr": (lambda x, asks: (x + 1) * asks.other, [4, 2, 1]),
-    "getitem": (lambda x, asks: (x + 1) * asks[1], [4, 2, 1]),
-    "call": (lambda x, asks: (x + 1) * asks(), [4, 2, 1]),
-    "negative": (lambda x, asks: (x + 1) * -asks, [4, 2, 1]),
-    "branch": (lambda x, asks: (x + 1, x * 2 if asks else x), [4, 2, 1]),
-    "not": (lambda x, asks: (x + 1, not asks, x * 2), [4, 2, 1]),
-    "contains": (lambda x, asks: (x + 1, 3 not in asks, x * 2), [4, 2, 1]),
-    "init": (lambda x, asks: (x + 1) * Made(x).y, [4, 2, 1]),
-    "loop": (loop, [4, 2, 3, 1]),
-    "with": (block, [4, 2, 4, 1]),
-    "setitem": (store, [3, 2, 1]),  # nobody uses the value stored
-    "setattr": (store_attribute, [4, 2, 1]),
+    "property": (lambda x, asks: (x + 1) * asks.value, [3, 2, 1]),
+    "getattr": (lambda x, asks: (x + 1) * asks.other, [3, 2, 1]),
+    "getitem": (lambda x, asks: (x + 1) * asks[1], [3, 2, 1]),
+    "call": (lambda x, asks: (x + 1) * asks(), [3, 2, 1]),
+    "negative": (lambda x, asks: (x + 1) * -asks, [3, 2, 1]),
+    "branch": (lambda x, asks: (x + 1, x * 2 if asks else x), [3, 2, 1]),
+    "not": (lambda x, asks: (x + 1, not asks, x * 2), [3, 2, 1]),
+    "contains": (lambda x, asks: (x + 1, 3 not in asks, x * 2), [3, 2, 1]),
+    "init": (lambda x, asks: (x + 1) * Made(x).y, [3, 2, 1]),
+    "loop": (loop, [3, 2, 2, 1]),
+    "with": (block, [3, 2, 3, 1]),
+    "setitem": (store, [2, 2, 1]),  # nobody uses the value stored
+    "setattr": (store_attribute, [3, 2, 1]),
 }
 
 

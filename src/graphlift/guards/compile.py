@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from graphlift import _C
 from graphlift.guards import kinds  # noqa: F401  (fills the table of kinds)
-from graphlift.guards.guard import Guard, Kind, find_kind
+from graphlift.guards.guard import PRESENCE, Guard, Kind, find_kind
 from graphlift.guards.places import MISSING, Row, Rows, name_of, read, sort_of_place
 from graphlift.sources import ParamSource, Source
 
@@ -164,7 +164,8 @@ def compile_guards(
 ) -> CompiledGuards:
     """Make the program that checks `guards` and hands out what is at `outputs`.
 
-    Whoever gives the guards gives each once; places that they share are read once.
+    Whoever gives the guards gives each once; places that they share are read once, and that a place is there
+    is listed only where nothing else is said of it.
 
     Arguments:
         check: run the Python face of every guard beside the program, and raise where they disagree.
@@ -177,6 +178,8 @@ def compile_guards(
     lasting: list[Lasting] = []
     first_rows: list[int] = []
     for kind, guard in _in_order(guards):
+        if kind.rank == PRESENCE and guard.source is not None and rows.reads(guard.source):
+            continue  # reading a place is a check that it is there
         first_rows.append(len(rows.rows))
         ats, payload = kind.compile(guard, rows)
         where = guard.where

@@ -45,6 +45,10 @@ class Guard:
         return f"Guard({self.kind}{about})"
 
 
+#: The rank of guards that say only that a place is there: checked last.
+PRESENCE: Final = 3
+
+
 class Kind(ABC):
     """One way of assuming something. Instances have no state.
 

@@ -64,6 +64,10 @@ class Rows:
                 self._note(index, source, row[0])
         return index
 
+    def reads(self, source: Source) -> bool:
+        """Whether there is a row that reads `source`."""
+        return source in self._at
+
     def _note(self, index: int, source: Source, op: str) -> None:
         if op == "class_slot":
             self.descriptors[index] = source.key

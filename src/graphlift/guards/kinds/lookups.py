@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import CellType
 from typing import Any
 
-from graphlift.guards.guard import Guard, Kind, kind
+from graphlift.guards.guard import PRESENCE, Guard, Kind, kind
 from graphlift.guards.holding import is_static_type
 from graphlift.guards.kinds.identity import identify, is_identified, show_identified
 from graphlift.guards.kinds.showing import show
@@ -22,7 +22,7 @@ class ThereKind(Kind):
     """
 
     name = "there"
-    rank = 3
+    rank = PRESENCE
 
     def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
         assert guard.source is not None

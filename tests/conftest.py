@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+# Programs that tests start run this checkout, whatever the environment knows of another.
+os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent.parent / "src")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

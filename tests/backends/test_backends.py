@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import subprocess
 import sys
 import types
 
@@ -261,8 +262,19 @@ def test_marks_on_callables_and_tensors():
 
 
 def test_interop_imports_nothing_by_itself():
-    import subprocess
-
     program = "import sys, graphlift.interop, graphlift.backends; assert 'torch._dynamo' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_callable_backend_that_asks_for_no_fakes_costs_no_import_of_them():
+    program = """
+import sys, torch, graphlift
+def mine(graph_module, example_inputs):
+    assert len(example_inputs) == 1
+    return graph_module.forward
+compiled = graphlift.compile(lambda x: torch.stack([x * 2, x]).sum(0), backend=mine, fullgraph=True)
+assert compiled(torch.ones(3)).tolist() == [3, 3, 3]
+assert "torch._dynamo" not in sys.modules and "sympy" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

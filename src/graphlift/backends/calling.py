@@ -28,6 +28,10 @@ class Graph(Protocol):
     def fake_mode(self) -> Any:
         """The mode of its fake tensors; made when first asked for."""
 
+    @property
+    def has_fake_mode(self) -> bool:
+        """Whether that mode was made."""
+
     def example_inputs(self, *, fake: bool = False) -> list[Any]:
         """Its inputs at capture time."""
 
@@ -70,21 +74,32 @@ class BackendError(GraphliftError):
 
 
 class _LazyContext(TracingContext):
-    """A tracing context that makes its fake mode when asked for it."""
+    """A tracing context that makes its fake mode when asked for it, until the backend is done."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+        self._done = False
         self._chosen: Any = None
         super().__init__(None)
 
     @property
     def fake_mode(self) -> Any:
         """The graph's fake mode, unless another was set."""
-        return self._graph.fake_mode if self._chosen is None else self._chosen
+        if self._chosen is not None or (self._done and not self._graph.has_fake_mode):
+            return self._chosen
+        return self._graph.fake_mode
 
     @fake_mode.setter
     def fake_mode(self, mode: Any) -> None:
         self._chosen = mode
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Inside, a backend works. `tracing` asks for the mode once more at its end, to clean it up."""
+        try:
+            yield
+        finally:
+            self._done = True
 
 
 def compile_graph(graph: Graph, settings: Settings) -> Callable[..., Any]:
@@ -131,7 +146,8 @@ def _compile(graph: Graph, chosen: Backend) -> Callable[..., Any]:
     if not chosen.wants.module:
         return chosen.call(graph, ())
     try:
-        with _torch_state_kept(), tracing(_LazyContext(graph)):
+        context = _LazyContext(graph)
+        with _torch_state_kept(), tracing(context), context.serving():
             product = chosen.call(graph.graph_module, graph.example_inputs(fake=chosen.wants.fake_inputs))
     except Exception as error:
         raise BackendError(_sentence(chosen.name, error, graph)) from error

@@ -113,6 +113,11 @@ class CapturedGraph:
         """How often each operation occurs, by name."""
         return dict(Counter(target_name(operation.target) for operation in self.operations))
 
+    @property
+    def has_fake_mode(self) -> bool:
+        """Whether the mode was made already."""
+        return self.fakes.has_mode
+
     def example_inputs(self, *, fake: bool = False) -> list[Any]:
         """The inputs of the capture: the real tensors, or their fakes; symbolic numbers as they are."""
         return [self.fakes.of(x) if fake or isinstance(x, SymValue) else x.real for x in self.inputs]

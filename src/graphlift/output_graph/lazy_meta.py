@@ -29,6 +29,11 @@ class Fakes:
         self._by_value: dict[Any, Any] = {}
 
     @property
+    def has_mode(self) -> bool:
+        """Whether the mode was made already."""
+        return self._mode is not None
+
+    @property
     def mode(self) -> Any:
         """The `FakeTensorMode`."""
         if self._mode is None:

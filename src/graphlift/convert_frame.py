@@ -35,9 +35,9 @@ _product_numbers = itertools.count()
 
 
 class Published:
-    """What an entry keeps: its guards for explanation, and the global name of its product.
+    """What an entry keeps: its guards for explanation, and the global names of what its code calls.
 
-    The name is taken out of the user's module when the entry dies.
+    The names are taken out of the user's module when the entry dies.
 
     Attributes:
         guards: the compiled guards.
@@ -45,16 +45,20 @@ class Published:
     """
 
     def __init__(
-        self, guards: CompiledGuards, name: str | None, namespace: dict[str, Any], segments: list[Segment]
+        self,
+        guards: CompiledGuards,
+        names: Sequence[str],
+        namespace: dict[str, Any],
+        segments: list[Segment],
     ) -> None:
         self.guards = guards
         self.segments = segments
-        self._name = name
+        self._names = tuple(names)
         self._namespace = namespace
 
     def __del__(self) -> None:
-        if self._name is not None:
-            self._namespace.pop(self._name, None)
+        for name in self._names:
+            self._namespace.pop(name, None)
 
 
 def recompile_reasons(cache: _C.Cache, function: FunctionType, params: tuple[Any, ...]) -> list[str]:
@@ -204,20 +208,24 @@ class Conversion:
 
     def _plain_entry(self, assumptions: list[Assumption]) -> _C.Entry:
         guards = self._guards(assumptions, ())
-        return _C.Entry(guards.program, None, None, self.owner, Published(guards, None, {}, []))
+        return _C.Entry(guards.program, None, None, self.owner, Published(guards, (), {}, []))
 
     def _captured_entry(self, translation: Translation, used: list[Segment]) -> _C.Entry:
         graph = translation.graph
         if not graph.operations and not used:  # nothing that a backend could do better than CPython
             return self._plain_entry(translation.assumptions)
-        name = None
+        name, failure = None, None
+        globals_: dict[str, Any] = {}
         if graph.operations:
             events.emit(events.GraphFinished(self.id, self.code, graph))
             name = f"__compiled_fn_{next(_product_numbers)}_{uuid.uuid4().hex}"
             with self._phase("backend"), collector_back():
-                product = compile_graph(graph, self.settings)
+                globals_[name] = compile_graph(graph, self.settings)
+            if graph.may_raise:
+                failure = f"{name}_failed", translation.failing.of(graph)
+                globals_.update([failure])
         with self._phase("emit"):
-            emitted = entry_code(self.code, translation, name)
+            emitted = entry_code(self.code, translation, name, failure)
             code = emitted.as_function()
             if config.verify_bytecode:
                 verify_code(code)
@@ -225,9 +233,8 @@ class Conversion:
             relations = [Assumption("expression", None, items, None) for items in graph.shape_guards()]
             guards = self._guards([*translation.assumptions, *relations], emitted.bound)
         namespace = self.function.__globals__
-        if name is not None:
-            namespace[name] = product
-        published = Published(guards, name, namespace, used)
+        namespace.update(globals_)
+        published = Published(guards, tuple(globals_), namespace, used)
         if events.listening(events.BytecodeMade):
             events.emit(events.BytecodeMade(self.id, self.code, code))
         function = FunctionType(code, namespace, self.function.__name__)

@@ -259,6 +259,10 @@ class Tx(ABC):
         """The exception that the program is handling at this point (``sys.exception()``), or None."""
 
     @abstractmethod
+    def recorded(self, index: int) -> None:
+        """An operation that writes or can fail was recorded; breaks if it could fail too late."""
+
+    @abstractmethod
     def fail(self, reason: Reason, context: str = "") -> NoReturn:
         """Break here: raise `Unsupported`."""
 

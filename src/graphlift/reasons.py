@@ -185,6 +185,12 @@ def program(x):
         ("Please report the instruction and the Python version.",),
         unreached="every opcode of the supported Pythons has a handler; a new Python may bring others",
     )
+    LATE_FAILURE = ReasonText(
+        "Operation that can fail behind a write",
+        "Values can make this operation fail when an input was written to already, and the program would "
+        "see it: it handles errors here, or has made changes that wait until the graph has run.",
+        ("Move the operation out of the `try`, or before the write.",),
+    )
     GENERATOR = ReasonText(
         "Generator used in a way that cannot be followed",
         "A generator is a suspended frame; this use of it needs the real one.",

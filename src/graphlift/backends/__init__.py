@@ -2,6 +2,16 @@
 
 from graphlift.backends import builtin
 from graphlift.backends.calling import BackendError, compile_graph
-from graphlift.backends.registry import Backend, Wants, list_backends, lookup
+from graphlift.backends.registry import Backend, Wants, Writes, list_backends, lookup, writes_of
 
-__all__ = ["Backend", "BackendError", "Wants", "builtin", "compile_graph", "list_backends", "lookup"]
+__all__ = [
+    "Backend",
+    "BackendError",
+    "Wants",
+    "Writes",
+    "builtin",
+    "compile_graph",
+    "list_backends",
+    "lookup",
+    "writes_of",
+]

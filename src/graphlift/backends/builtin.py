@@ -13,6 +13,8 @@ import torch
 from graphlift.backends.registry import Wants, backend
 
 _AOT = Wants(fake_inputs=True)
+#: What AOTAutograd makes of a graph writes to inputs in its last operations.
+_IN_PLAIN_STEPS = _AOT._replace(writes="last")
 
 
 def _without_settings(name: str, mode: str | None, options: Mapping[str, Any] | None) -> None:
@@ -20,7 +22,7 @@ def _without_settings(name: str, mode: str | None, options: Mapping[str, Any] | 
         raise ValueError(f"backend {name!r} has neither modes nor options")
 
 
-@backend("eager", Wants(module=False, symbolic_floats=True))
+@backend("eager", Wants(module=False, symbolic_floats=True, writes="in order"))
 def eager(mode: str | None, options: Mapping[str, Any] | None, dynamic: bool | None) -> Callable[..., Any]:
     """Run the graph as it is, operation by operation."""
     _without_settings("eager", mode, options)
@@ -32,7 +34,7 @@ def _forward(graph: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
     return forward
 
 
-@backend("aot_eager", _AOT)
+@backend("aot_eager", _IN_PLAIN_STEPS)
 def aot_eager(
     mode: str | None, options: Mapping[str, Any] | None, dynamic: bool | None
 ) -> Callable[..., Any]:

@@ -7,9 +7,11 @@ are registered here by decorator; other names are asked of torch's registry. Kno
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from graphlift import interop
+
+Writes = Literal["in order", "last", "unknown"]
 
 
 class Wants(NamedTuple):
@@ -19,11 +21,14 @@ class Wants(NamedTuple):
         fake_inputs: fake tensors instead of the capture's real ones.
         module: a graph module (else the captured graph itself).
         symbolic_floats: float inputs that are not fixed (else their values become assumptions).
+        writes: when its products write to the graph's inputs: in the order of the operations, after all
+            that can fail, or nobody knows.
     """
 
     fake_inputs: bool = False
     module: bool = True
     symbolic_floats: bool = False
+    writes: Writes = "unknown"
 
 
 class Backend(NamedTuple):
@@ -66,6 +71,12 @@ def list_backends(debug: bool = False) -> list[str]:
         debug: also those meant for debugging and experiments.
     """
     return sorted({*_makers, *interop.backend_names(debug)})
+
+
+def writes_of(backend: str | Callable[..., Any]) -> Writes:
+    """When products of the backend that a user's setting means write to the graph's inputs."""
+    known = _makers.get(backend) if isinstance(backend, str) else None
+    return "unknown" if known is None else known[1].writes
 
 
 def lookup(

@@ -17,7 +17,7 @@ from graphlift.bytecode.instruction import Item, Label, Position, TryBegin, TryE
 from graphlift.bytecode.verbs import Verbs
 from graphlift.codegen.load_source import BINDING, load_source
 from graphlift.codegen.pycodegen import GRAPH_OUT, PyCodegen
-from graphlift.codegen.rerun import emit_handler
+from graphlift.codegen.rerun import emit_handler, emit_save
 from graphlift.codegen.segment_frame import say_taken
 from graphlift.sources import ParamSource, Source
 
@@ -38,9 +38,9 @@ class EntryCode:
         product: global name of the backend's product, or None when there is no graph to call.
         inputs: where the graph's inputs come from, in order.
         position: the user's place that the graph call is shown at.
-        rerun: where the function is found that plain Python runs when the graph fails; None: errors of the
-            graph leave as they are.
-        grad_mode: what grad mode is put back to then; None: the graph does not change it.
+        function: where the function is found whose frame it is.
+        failure: global name of what is asked when the graph fails; None: it cannot.
+        saves: whether the state of generators is kept for it.
         segment: whether jumps lead to it.
 
     Attributes:
@@ -54,8 +54,9 @@ class EntryCode:
         product: str | None,
         inputs: Sequence[Source],
         position: Position,
-        rerun: Source | None = None,
-        grad_mode: bool | None = None,
+        function: Source | None = None,
+        failure: str | None = None,
+        saves: bool = False,
         segment: bool = False,
     ) -> None:
         self._code = code
@@ -65,13 +66,15 @@ class EntryCode:
         emitter.position = position
         self._failed: list[Item] = []
         failed = Label("failed")
-        if product is not None and rerun is not None:
-            body.slots.slot(rerun)
+        if failure is not None and function is not None:
+            body.slots.slot(function)
 
             def load_function(verbs: Verbs) -> None:
-                load_source(verbs, rerun, body.slots)
+                load_source(verbs, function, body.slots)
 
-            self._failed = emit_handler(failed, load_function, parameters(code), grad_mode).items
+            if saves:
+                emitter.items.extend(emit_save(failure).items)
+            self._failed = emit_handler(failed, failure, saves, load_function, parameters(code)).items
         bound = list(body.slots.sources())
         begin = TryBegin(failed)
         if self._failed:

@@ -1,17 +1,14 @@
-"""What runs when a graph fails: the segment again, by plain Python, from its entry.
+"""What an entry's code does when its graph fails: the segment again, by plain Python, from its entry.
 
-Nothing of the ledger was done then and no input was written, so plain Python does what it would have done:
-the error comes at the user's line, with the effects before it done and the user's own handlers active. Also
-decides which graphs may be run again so.
+Nothing of the ledger was done then, so plain Python does what it would have done: the error comes at the
+user's line, with the effects before it done and the user's own handlers active. Whether that may be is asked
+of a `Failure`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
-
-import torch
 
 from graphlift import _C
 from graphlift.bytecode.emit import Emitter
@@ -20,6 +17,9 @@ from graphlift.bytecode.verbs import Verbs
 
 #: Settings under which nothing is ever captured.
 _NEVER = object()
+#: Locals of an entry: the error of its graph, and the state of generators before it.
+_ERROR = ".error"
+_SAVED = ".random_state"
 
 
 def plainly(function: FunctionType) -> _C.CompiledFunction:
@@ -31,41 +31,40 @@ def _decline(compiled: _C.CompiledFunction, params: tuple[Any, ...]) -> Any:
     return NotImplemented
 
 
-def may_run_again(operations: Iterable[Any], setters: Iterable[Any], counters: Iterable[Any]) -> bool:
-    """Whether a failed graph leaves nothing behind but grad mode, which can be put back.
+def emit_save(failure: str) -> Verbs:
+    """Code that keeps the state of the generators that the graph draws from."""
+    emitter = Emitter()
+    emitter.load_global(failure)
+    emitter.load_method("random_state")
+    emitter.call(0)
+    emitter.store_fast(_SAVED)
+    return emitter
+
+
+def emit_handler(
+    failed: Label, failure: str, saves: bool, load_function: Any, params: tuple[str, ...]
+) -> Verbs:
+    """Code that stands at `failed`, with the exception on the stack.
+
+    It leaves for the plain function if the `Failure` says so; else the exception goes on.
 
     Arguments:
-        operations: the graph's.
-        setters, counters: functions that change torch's global state.
-    """
-    states = {*setters, *counters} - {torch._C._set_grad_enabled}
-    return not any(operation.random or operation.target in states for operation in operations)
-
-
-def emit_handler(failed: Label, load_function: Any, params: tuple[str, ...], grad_mode: bool | None) -> Verbs:
-    """Code that stands at `failed`, with the exception on the stack: leave for the plain function.
-
-    Arguments:
+        failure: the global name of the `Failure`.
+        saves: whether `emit_save` stands before the graph.
         load_function: emits the load of the function whose segment this is.
         params: its parameters, which are locals.
-        grad_mode: what to put grad mode back to, or None where the graph does not change it.
     """
     emitter = Emitter()
-    other = Label("no error")
+    other = Label("goes on")
     emitter.place(failed)
     emitter.push_exc_info()
     emitter.load_const(Exception)
     emitter.check_exc_match()
     emitter.pop_jump_if(other, False)
+    _ask(emitter, failure, saves)
+    emitter.pop_jump_if(other, False)
     emitter.pop()
     emitter.pop_except()
-    if grad_mode is not None:
-        emitter.prepare_call()
-        emitter.load_const(torch._C._set_grad_enabled)
-        emitter.callable_ready()
-        emitter.load_const(grad_mode)
-        emitter.call(1)
-        emitter.pop()
     emitter.prepare_call()
     emitter.load_const(_C.Jump)
     emitter.callable_ready()
@@ -84,3 +83,20 @@ def emit_handler(failed: Label, load_function: Any, params: tuple[str, ...], gra
     emitter.pop_except()
     emitter.reraise()
     return emitter
+
+
+def _ask(emitter: Verbs, failure: str, saves: bool) -> None:
+    """exception -> exception, whether to run again"""
+    emitter.copy(1)
+    emitter.store_fast(_ERROR)
+    emitter.prepare_call()
+    emitter.load_global(failure)
+    emitter.callable_ready()
+    emitter.load_fast(_ERROR)
+    if saves:
+        emitter.load_fast(_SAVED)
+    else:
+        emitter.load_const(None)
+    emitter.call(2)
+    # An error that leaves would hold itself through this frame.
+    emitter.delete_fast(_ERROR)

@@ -14,7 +14,7 @@ from graphlift import events
 from graphlift.bytecode import versions
 from graphlift.errors import ObservedException, Unsupported
 from graphlift.heap import Handle
-from graphlift.interpreter import handlers, operations, unwind
+from graphlift.interpreter import exposure, handlers, operations, unwind
 from graphlift.interpreter.capture import Capture
 from graphlift.interpreter.dispatch import HANDLERS, Handler, Translator
 from graphlift.interpreter.frame_state import FrameState, Snapshot
@@ -286,6 +286,14 @@ class InstructionTranslatorBase(Translator):
     def fail(self, reason: Reason, context: str = "") -> NoReturn:
         """See `protocol.Tx.fail`."""
         raise Unsupported(reason, context)
+
+    def recorded(self, index: int) -> None:
+        """See `protocol.Tx.recorded`."""
+        exposure.recorded(self, index)
+
+    def entering(self, leave: Var) -> None:
+        """See `dispatch.Translator.entering`."""
+        self.capture.entered[leave] = self.graph.state_key
 
     def raise_(self, cls: type[BaseException], *args: object) -> NoReturn:
         """See `protocol.Tx.raise_`."""

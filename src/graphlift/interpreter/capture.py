@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 import torch
 
 from graphlift import _C, config
+from graphlift.backends import writes_of
 from graphlift.dynamic import DynamicPolicy
 from graphlift.graph_value import GraphValue, SymValue
 from graphlift.heap import Handle, Heap
@@ -97,6 +98,8 @@ class Capture:
         forced: asked before each instruction whether the graph is to be cut there (for tests), or None.
         torch_state: torch's global state at the beginning.
         grad_mode: whether grad mode was on at the beginning.
+        entered: torch's global state at the beginning of each ``with`` block, by what leaves it.
+        writes: when what the backend makes of the graph writes to its inputs.
     """
 
     def __init__(
@@ -121,6 +124,8 @@ class Capture:
         self.careful = careful or self.forced is not None
         self.torch_state = _C.torch_state()
         self.grad_mode = torch.is_grad_enabled()
+        self.entered: dict[Var, Any] = {}
+        self.writes = writes_of(settings.backend)
         self._builders: list[Builder] = []
         self._turns = 0
 
@@ -161,6 +166,7 @@ class Capture:
         self.heap.clear()
         self.objects.clear()
         self.reads.clear()
+        self.entered.clear()
         self.graph.restore_state()
 
     def module_source(self, module_globals: dict[str, object]) -> Source | None:

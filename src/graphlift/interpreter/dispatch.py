@@ -75,6 +75,10 @@ class Translator(Tx):
         """The program jumps back: a turn of a loop is done."""
 
     @abstractmethod
+    def entering(self, leave: Var) -> None:
+        """A ``with`` block begins that will be left by calling `leave`."""
+
+    @abstractmethod
     def handled_exception(self) -> Var | None:
         """The exception being handled at this point of the program, or None."""
 

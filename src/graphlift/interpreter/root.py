@@ -5,12 +5,10 @@ from __future__ import annotations
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-import torch
-
 from graphlift.bytecode.decode import decode
 from graphlift.codegen.entry_code import EntryCode, parameters
+from graphlift.codegen.failure import Failure
 from graphlift.codegen.pycodegen import PyCodegen
-from graphlift.codegen.rerun import may_run_again
 from graphlift.dynamic import DynamicPolicy
 from graphlift.errors import Unsupported
 from graphlift.heap import Handle
@@ -18,10 +16,10 @@ from graphlift.interpreter import inline
 from graphlift.interpreter.aliases import assume_distinct, assume_storages
 from graphlift.interpreter.base import InstructionTranslatorBase
 from graphlift.interpreter.capture import Assumption, Capture
+from graphlift.interpreter.failing import Failing
 from graphlift.interpreter.frame_state import NULL, FrameState, HandledVariable, LastiVariable
 from graphlift.interpreter.graph_break import SegmentName, emit_jump, emit_state, frames_at
 from graphlift.interpreter.resumed import Resumed, resumed
-from graphlift.meta_propagation.state import COUNTERS, SETTERS
 from graphlift.output_graph import CapturedGraph
 from graphlift.side_effects import SideEffects
 from graphlift.sources import FunctionFieldSource, FunctionSource, ParamSource, Source
@@ -41,7 +39,7 @@ class Translation:
         body: code for results and side effects.
         assumptions: what must hold for it, in the order in which it was first needed.
         function: where the function is found whose frame it is.
-        grad_mode: grad mode at the beginning.
+        failing: what is known of the ways in which the graph can fail.
     """
 
     def __init__(
@@ -50,13 +48,13 @@ class Translation:
         body: PyCodegen,
         assumptions: list[Assumption],
         function: Source,
-        grad_mode: bool,
+        failing: Failing,
     ) -> None:
         self.graph = graph
         self.body = body
         self.assumptions = assumptions
         self.function = function
-        self.grad_mode = grad_mode
+        self.failing = failing
 
 
 class InstructionTranslator(InstructionTranslatorBase):
@@ -153,13 +151,14 @@ class InstructionTranslator(InstructionTranslatorBase):
         emit_state(body, self.graph.operations, self.capture.grad_mode)
 
     def _finish(self, body: PyCodegen) -> Translation:
+        failing = Failing(self.capture)
         graph = self.graph.finish(list(body.outputs))
         assumptions = self.capture.assumptions
         assume_distinct(self.heap, assumptions, self)
         if graph.operations:
             assume_storages(graph, assumptions, self)
             assumptions.add("torch_state", None, (self.capture.torch_state,), self)
-        return Translation(graph, body, assumptions.rows, self.function_source, self.capture.grad_mode)
+        return Translation(graph, body, assumptions.rows, self.function_source, failing)
 
 
 def _frame_behind_cut(
@@ -195,15 +194,18 @@ def new_capture(settings: Any, policy: DynamicPolicy | None = None, careful: boo
     return Capture(settings, inline=inline.inline, resume=inline.resume, policy=policy, careful=careful)
 
 
-def entry_code(code: CodeType, translation: Translation, product: str | None) -> EntryCode:
-    """The code of an entry; `product` is the global name of what the backend made, if there is a graph."""
-    graph = translation.graph
-    inputs: list[Source] = [source for source in graph.input_sources if source is not None]
+def entry_code(
+    code: CodeType, translation: Translation, product: str | None, failure: tuple[str, Failure] | None = None
+) -> EntryCode:
+    """The code of an entry.
+
+    Arguments:
+        product: the global name of what the backend made, or None when there is no graph.
+        failure: what is asked when the graph fails, with its global name; None: it cannot fail by values.
+    """
+    inputs: list[Source] = [source for source in translation.graph.input_sources if source is not None]
     line = code.co_firstlineno
-    rerun, grad_mode, segment = None, None, resumed(code) is not None
-    again = graph.may_raise and not graph.writes_inputs
-    if again and may_run_again(graph.operations, SETTERS, COUNTERS):
-        rerun = translation.function
-        if any(operation.target is torch._C._set_grad_enabled for operation in graph.operations):
-            grad_mode = translation.grad_mode
-    return EntryCode(code, translation.body, product, inputs, (line, line, 0, 0), rerun, grad_mode, segment)
+    name, saves = (None, False) if failure is None else (failure[0], failure[1].saves)
+    position, segment = (line, line, 0, 0), resumed(code) is not None
+    function = translation.function
+    return EntryCode(code, translation.body, product, inputs, position, function, name, saves, segment)

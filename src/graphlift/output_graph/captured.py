@@ -21,7 +21,7 @@ from graphlift.output_graph.lazy_meta import Fakes, LazyMeta
 from graphlift.output_graph.lazy_module import lazy_module
 from graphlift.output_graph.naming import Names, input_name, target_name
 from graphlift.output_graph.readable import Printer
-from graphlift.output_graph.record import Operation
+from graphlift.output_graph.record import Operation, writes_input
 from graphlift.output_graph.symbols import Symbols
 from graphlift.sources import Source
 
@@ -95,8 +95,12 @@ class CapturedGraph:
     @property
     def writes_inputs(self) -> bool:
         """Whether running it changes memory of an input, so that it matters which inputs share memory."""
-        written = (value for operation in self.operations for value in operation.written)
-        return any((value.base or value).index < 0 for value in written)
+        return any(map(writes_input, self.operations))
+
+    @property
+    def made_forward(self) -> Callable[..., Any] | None:
+        """`forward` if somebody asked for it."""
+        return self.__dict__.get("forward")
 
     def release(self) -> None:
         """Let go of the program's tensors; to be called when the backend is done with them."""

@@ -44,6 +44,8 @@ _PREFIX: Final[dict[Any, str]] = {operator.neg: "-", operator.invert: "~"}
 _CONSTANTS: Final = (CONSTANT_CLASSES - {bool, type(None)}) | {type(Ellipsis), bytes}
 
 _numbers = count()
+#: The line of a graph's first operation in its forward; each has a line of its own.
+FIRST_LINE: Final = 2
 
 
 def _is_constant(value: Any) -> bool:

@@ -36,8 +36,9 @@ from graphlift.output_graph.aliasing import (
     share_memory,
 )
 from graphlift.output_graph.captured import CapturedGraph
+from graphlift.output_graph.drawing import devices_of, generators_of
 from graphlift.output_graph.dynamic import DynamicCalls, Fake, Number, input_meta, is_dynamic
-from graphlift.output_graph.record import VALUES, Operation, operands, values_in
+from graphlift.output_graph.record import VALUES, Operation, operands, values_in, writes_input
 from graphlift.output_graph.symbols import Symbols
 from graphlift.sources import Source
 
@@ -63,6 +64,13 @@ class OutputGraph:
         #: Calls that take back what `set_state` did, latest last.
         self._changes: list[tuple[Any, tuple[Any, ...]]] = []
         self._propagator: Final = Propagator()
+        self._first_state: Final = self._propagator.state.key
+        #: Index of the latest operation that writes or can fail; may be past the end after a roll-back.
+        self.notable = -1
+        #: Indices of operations whose failure the program could tell from one of plain Python.
+        self.exposed: list[int] = []
+        self._writes: list[int] = []
+        self._draws: list[int] = []
 
     # --- inputs ------------------------------------------------------------------------------
 
@@ -200,6 +208,14 @@ class OutputGraph:
             function(*args)
             self._propagator.refresh()
 
+    def settings_at_first(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """Calls that give each global that `set_state` set so far the value it had at the beginning."""
+        first: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
+        for function, args in self._changes:
+            if function in SETTERS:
+                first.setdefault((function, *args[:-1]), (function, args))
+        return list(first.values())
+
     def restore_state(self) -> None:
         """Put the process's global state back to what it was; to be called when the capture is over."""
         while self._changes:
@@ -223,10 +239,42 @@ class OutputGraph:
         mutable = call._replace(keep=not template.pure, raises=template.raises, written=written)._replace(
             random=template.random
         )
+        index = len(self.operations)
         result = made.record(template.output, mutable)
+        self._note(index, self.operations[index])
         for write in template.writes:
             apply_write(self.heap, write, tensors[write.arg], on_fakes)
         return result
+
+    def _note(self, index: int, call: Operation) -> None:
+        """See whether an operation can fail, and whether it leaves something behind beside its result."""
+        if call.raises or call.written:
+            self.notable = index
+        if call.random:
+            self._draws.append(index)
+        # What is drawn from a generator whose state cannot be kept cannot be taken back either.
+        if writes_input(call) or (call.random and generators_of(devices_of(call)) is None):
+            self._writes.append(index)
+
+    @property
+    def wrote(self) -> bool:
+        """Whether an operation so far did what cannot be taken back: it wrote to an input."""
+        return bool(self._writes)
+
+    @property
+    def drew(self) -> bool:
+        """Whether an operation so far drew random numbers."""
+        return bool(self._draws)
+
+    @property
+    def state_key(self) -> Any:
+        """Torch's global state at this point of the captured program, comparable."""
+        return self._propagator.state.key
+
+    @property
+    def first_state(self) -> Any:
+        """The same at its beginning."""
+        return self._first_state
 
     def _region(self, call: Operation) -> Any:
         """For the setting of an item, the metadata of what is set; None where that is no view."""
@@ -255,6 +303,9 @@ class OutputGraph:
         for operation in self.operations[length:]:
             _forget_view(operation.value)
         del self.operations[length:]
+        for noted in (self._writes, self._draws, self.exposed):
+            while noted and noted[-1] >= length:
+                noted.pop()
         for value in self.inputs[inputs:]:
             if isinstance(value, GraphValue):
                 del self._by_id[id(value.real)]

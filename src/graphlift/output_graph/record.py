@@ -39,6 +39,11 @@ class Operation(NamedTuple):
     random: bool = False
 
 
+def writes_input(operation: Operation) -> bool:
+    """Whether an operation changes memory or metadata of an input of the graph."""
+    return any((value.base or value).index < 0 for value in operation.written)
+
+
 #: Classes whose instances are values of the graph.
 VALUES: Final = frozenset({GraphValue, SymValue, GraphContainer})
 

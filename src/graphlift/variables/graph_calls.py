@@ -182,14 +182,18 @@ def record(
     tx: Tx, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, method: bool = False
 ) -> VariableTracker:
     """`graph_call` on arguments that are in the graph's form already."""
+    graph = tx.graph
+    length = len(graph.operations)
     try:
-        result = tx.graph.call(target, args, kwargs or {}, method=method, where=tx.where())
+        result = graph.call(target, args, kwargs or {}, method=method, where=tx.where())
     except MetaError as error:
         tx.raise_real(error.error)
     except DataDependent as error:
         tx.fail(Reason.DATA_DEPENDENT_SHAPE, error.operation)
     except CannotPropagate as error:
         tx.fail(Reason.NO_TENSOR_MODEL, f"{getattr(target, '__name__', target)}: {error.reason}")
+    if graph.notable >= length:
+        tx.recorded(length)
     made = graph_result(tx, result)
     assert isinstance(made, VariableTracker)
     return made

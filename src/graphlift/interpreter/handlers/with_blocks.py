@@ -23,6 +23,7 @@ def BEFORE_WITH(tx: Translator, operand: None) -> None:
         )
     if tx.takes("__enter__", manager):
         tx.last_call(enter, "enter", leave)
+    tx.entering(leave)
     tx.stack.append(leave)
     tx.stack.append(tx.call(enter, []))
 

@@ -163,3 +163,13 @@ def test_gradients_through_writes_to_views(recorder):
     assert torch.equal(got, expected)
     for a, b in zip(torch.autograd.grad(got, (p, w)), torch.autograd.grad(expected, (p, w)), strict=True):
         assert torch.equal(a, b)
+
+
+def test_running_statistics_are_written(recorder):
+    r = recorder(x=torch.rand(3, 2), mean=torch.zeros(2), var=torch.ones(2))
+    norm = torch.nn.functional.batch_norm
+    r(norm, r["x"], r["mean"], r["var"], None, None, True)
+    r(norm, r["x"], r["mean"], r["var"], None, None, False)
+    first, second = r.graph.operations
+    assert set(first.written) == {r["mean"], r["var"]} and first.keep
+    assert second.written == ()

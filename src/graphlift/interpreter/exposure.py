@@ -1,8 +1,8 @@
 """Whether the program could tell that an operation failed inside a graph and not at its own place.
 
 It can where it handles exceptions, or has done something that waits until the graph has run. The answer
-matters for operations behind a write to an input or a random draw, for these cannot be run again as if nothing
-had been; the graph is cut there. See docs/design/failures.md.
+matters for operations behind a write to an input or a random draw, for these cannot be run again as if
+nothing had been; the graph is cut there. See docs/design/failures.md.
 """
 
 from __future__ import annotations

@@ -33,6 +33,17 @@ _UNTAGGED_DATA: Final = frozenset(
     }
 )
 
+#: Operators that write to arguments although their schemas do not say so: which, and the flag among the
+#: arguments without which they do not.
+_UNTOLD_WRITES: Final[dict[str, tuple[tuple[int, ...], int | None]]] = {
+    "aten::native_batch_norm": ((3, 4), 5),
+    "aten::cudnn_batch_norm": ((3, 4), 5),
+    "aten::miopen_batch_norm": ((3, 4), 5),
+    "aten::batch_norm_update_stats": ((1, 2), None),
+    "aten::batch_norm_gather_stats": ((3, 4), None),
+    "aten::batch_norm_gather_stats_with_counts": ((3, 4), None),
+}
+
 #: Elements beyond which an operator is not run for real on the side.
 _LARGE: Final = 1 << 14
 _LARGE_PRODUCT: Final = 1 << 24
@@ -49,7 +60,7 @@ class TooLarge(Exception):
 class _Facts:
     """What matters of one operator, read from its schema once."""
 
-    __slots__ = ("data", "foreign", "has_meta", "random", "writes")
+    __slots__ = ("data", "flag", "foreign", "has_meta", "random", "writes")
 
     def __init__(self, operator: Any) -> None:
         schema = operator._schema
@@ -57,9 +68,11 @@ class _Facts:
         self.data = bool(tags & _DATA_TAGS) or schema.name in _UNTAGGED_DATA
         self.random = torch.Tag.nondeterministic_seeded in tags
         self.foreign = operator.namespace not in ("aten", "prims", "prim")
-        self.writes = tuple(
+        untold, self.flag = _UNTOLD_WRITES.get(schema.name, ((), None))
+        told = (
             i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write
         )
+        self.writes = (*told, *untold)
         self.has_meta = _has_meta(operator.name())
 
 
@@ -135,6 +148,8 @@ class Observer(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _note_writes(
         self, func: Any, facts: _Facts, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> None:
+        if facts.flag is not None and not args[facts.flag]:
+            return
         for i in facts.writes:
             value = args[i] if i < len(args) else kwargs.get(func._schema.arguments[i].name)
             for tensor in value if isinstance(value, (list, tuple)) else (value,):

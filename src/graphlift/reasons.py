@@ -190,6 +190,14 @@ def program(x):
         "Values can make this operation fail when an input was written to already, and the program would "
         "see it: it handles errors here, or has made changes that wait until the graph has run.",
         ("Move the operation out of the `try`, or before the write.",),
+        example="""
+def program(x):
+    x.add_(1)
+    try:
+        return x[torch.tensor([0, 1])]
+    except IndexError:
+        return x
+""",
     )
     GENERATOR = ReasonText(
         "Generator used in a way that cannot be followed",

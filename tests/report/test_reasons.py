@@ -18,6 +18,8 @@ from graphlift.user_frames import Place, UserFrame, is_own, pointed_at
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "graph_breaks.md"
 REACHED = [reason for reason in Reason if reason.value.example]
+#: Those for which a graph is cut under ``fullgraph=True``, too: it raises there.
+RAISED = [reason for reason in REACHED if reason is not Reason.LATE_FAILURE]
 
 
 def program_of(text: str, folder: Path) -> Callable[[torch.Tensor], Any]:
@@ -42,7 +44,7 @@ def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run `make docs`"
 
 
-@pytest.mark.parametrize("reason", REACHED, ids=lambda reason: reason.name)
+@pytest.mark.parametrize("reason", RAISED, ids=lambda reason: reason.name)
 def test_the_example_meets_its_reason(reason: Reason, tmp_path: Path) -> None:
     error = first_break(reason.value.example, tmp_path)
     assert error.reason is reason
@@ -54,6 +56,15 @@ def test_the_example_meets_its_reason(reason: Reason, tmp_path: Path) -> None:
     assert reason.value.explanation in text
     assert all(f"Hint: {hint}" in text for hint in reason.value.hints)
     assert not any(is_own(frame.file) for frame in error.stack)
+
+
+def test_a_failure_that_comes_late_cuts_where_one_graph_is_not_asked_for(tmp_path: Path) -> None:
+    program = program_of(Reason.LATE_FAILURE.value.example, tmp_path)
+    (cut,) = graphlift.explain(program)(torch.ones(3)).break_reasons
+    assert cut.reason is Reason.LATE_FAILURE
+    assert torch.equal(
+        graphlift.compile(program, backend="eager", fullgraph=True)(torch.ones(3)), torch.full((2,), 2.0)
+    )
 
 
 def test_a_reason_without_an_example_says_why() -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from graphlift.backends import Writes
-from graphlift.codegen.user_frames import Place, show_at
+from graphlift.codegen.traceback_entries import Place, show_at
 
 Call = tuple[Any, tuple[Any, ...]]
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from graphlift.codegen.failure import Failure, Traces
-from graphlift.codegen.user_frames import places_of
+from graphlift.codegen.traceback_entries import places_of
 from graphlift.interpreter.capture import Capture
 from graphlift.meta_propagation.state import COUNTERS
 from graphlift.output_graph import CapturedGraph

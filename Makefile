@@ -54,6 +54,7 @@ first: build ## the README's first example
 bench: demo-environment build ## capture time and call overhead beside torch.compile
 	$(PY) benchmarks/capture.py
 	$(PY) benchmarks/call_overhead.py
+	$(PY) benchmarks/broken_models.py
 
 stress: build ## long runs: a million calls, ten thousand captures, eight threads, deep recursion
 	@for program in tests/stress/[a-z]*.py; do echo "== $$program"; $(PY) $$program || exit 1; done

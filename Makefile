@@ -16,7 +16,7 @@ export PYTHONPATH := src
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: help test test-all test-slow demo first bench stress lint types layers format docs build environment demo-environment clean
+.PHONY: help test test-all test-slow demo first bench stress memcheck lint types layers format docs build environment demo-environment clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -58,6 +58,10 @@ bench: demo-environment build ## capture time and call overhead beside torch.com
 
 stress: build ## long runs: a million calls, ten thousand captures, eight threads, deep recursion
 	@for program in tests/stress/[a-z]*.py; do echo "== $$program"; $(PY) $$program || exit 1; done
+
+memcheck: build ## the C core under valgrind (PYTHON_VERSION=3.12; minutes)
+	PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=1 --suppressions=tests/memcheck/valgrind.supp \
+	    $(PY) tests/memcheck/program.py
 
 lint: environment ## ruff
 	$(PY) -m ruff check .

@@ -124,9 +124,10 @@ ask_handler(GlThread *thread, PyObject *function, PyObject *params)
     return answer;
 }
 
-/* What to run in a frame that no entry of its cache fits. The entry's guards, if one comes back, hold. */
+/* What to run in a frame that no entry of its cache fits. The entry's guards, if one comes back, hold.
+ * `*hook_off` is set where the answer was NotImplemented: nothing that runs in the frame is to be looked at. */
 static GlEntry *
-capture_frame(GlThread *thread, _PyInterpreterFrame *frame, GlCache *cache, PyObject **bound)
+capture_frame(GlThread *thread, _PyInterpreterFrame *frame, GlCache *cache, PyObject **bound, int *hook_off)
 {
     PyObject *function = gl_frame_function(frame);
     PyObject *params = gl_cache_prune(cache) < 0 ? NULL : tuple_of_params(frame, cache->nparams);
@@ -138,6 +139,7 @@ capture_frame(GlThread *thread, _PyInterpreterFrame *frame, GlCache *cache, PyOb
     Py_DECREF(params);
     if (entry == NULL) {
         cache->skip |= declined && !PyErr_Occurred();
+        *hook_off = !declined;
         return NULL;
     }
     int holds = gl_guard_run(entry->guards, function, frame->localsplus, cache->nparams, bound);
@@ -145,6 +147,17 @@ capture_frame(GlThread *thread, _PyInterpreterFrame *frame, GlCache *cache, PyOb
         Py_CLEAR(entry);
     }
     return entry;
+}
+
+/* Runs a frame, and what is called in it, with the hook off. */
+static PyObject *
+run_unhooked(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame *frame)
+{
+    GlRegion saved = thread->region;
+    gl_region_change(thread, 0, saved.context, saved.settings);
+    PyObject *result = pass_through(tstate, frame, 0);
+    gl_region_restore(thread, &saved);
+    return result;
 }
 
 static PyObject *
@@ -155,13 +168,17 @@ run_under_settings(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame 
         return gl_frame_finish(tstate, frame, NULL);
     }
     PyObject *bound = NULL;
+    int hook_off = 0;
     GlEntry *entry = gl_cache_match(cache, gl_frame_function(frame), frame->localsplus, &bound);
     if (entry == NULL && !PyErr_Occurred() && !cache->skip && frame_handler != NULL) {
-        entry = capture_frame(thread, frame, cache, &bound);
+        entry = capture_frame(thread, frame, cache, &bound, &hook_off);
     }
     Py_DECREF(cache);
     if (entry == NULL) {
-        return PyErr_Occurred() ? gl_frame_finish(tstate, frame, NULL) : pass_through(tstate, frame, 0);
+        if (PyErr_Occurred()) {
+            return gl_frame_finish(tstate, frame, NULL);
+        }
+        return hook_off ? run_unhooked(tstate, thread, frame) : pass_through(tstate, frame, 0);
     }
     thread->events++;
     PyObject *result = run_entry(tstate, thread, frame, entry, bound);

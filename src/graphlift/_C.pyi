@@ -24,8 +24,8 @@ def set_frame_handler(
     Called as ``handler(context, function, params)`` with the hook off and compiled functions running
     plainly; `context` is the one of the compiled call in which the frame runs. It answers with an Entry
     (which it has added to the cache itself, if it is to be kept), with None, which leaves the frame to
-    CPython and sets `Cache.skip`, or with NotImplemented, which leaves it this once. What it raises is
-    raised in the frame's caller.
+    CPython and sets `Cache.skip`, or with NotImplemented, which leaves it this once, with all that runs in
+    it. What it raises is raised in the frame's caller.
     """
 
 def hook_depth() -> int:

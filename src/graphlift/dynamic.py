@@ -101,4 +101,5 @@ def _marks(tensor: torch.Tensor) -> tuple[frozenset[int], frozenset[int]]:
     if not own:
         return frozenset(), frozenset()
     theirs = interop.dim_marks(tensor)
-    return own.get(DYNAMIC, frozenset()) | theirs.dynamic, own.get(STATIC, frozenset()) | theirs.static
+    dynamic = own.get(DYNAMIC, frozenset()) | theirs.dynamic | theirs.weak
+    return dynamic, own.get(STATIC, frozenset()) | theirs.static

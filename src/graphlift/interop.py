@@ -77,6 +77,17 @@ def original_of(function: object) -> Any:
     return _static(function, "_torchdynamo_orig_callable")
 
 
+def uncompiled(model: Any) -> Any:
+    """What ``torch.compile`` was given to make `model`; anything else is given back as it is."""
+    frames = sys.modules.get("torch._dynamo.eval_frame")
+    if frames is None:
+        return model
+    if isinstance(model, frames.OptimizedModule):
+        return model._orig_mod
+    original = None if is_disabled(model) else original_of(model)
+    return model if original is None else original
+
+
 def is_constant_result(function: object) -> bool:
     """Whether the user said that its result never changes (``torch.compiler.assume_constant_result``)."""
     return _static(function, "_dynamo_marked_constant", False) is True

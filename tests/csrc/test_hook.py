@@ -81,6 +81,13 @@ def test_not_implemented_leaves_the_frame_this_once(handler):
     assert len(asked.calls) == 2
 
 
+def test_not_implemented_leaves_what_runs_in_the_frame_too(handler):
+    handler(asked := Asked(lambda function, params: NotImplemented if function is twice else None))
+    compiled = hooked(lambda x: (twice(x), leaf(x)))
+    assert compiled(1) == compiled(1) == (3, 2)
+    assert [name for _, name, _ in asked.calls] == ["twice", "leaf", "twice"]
+
+
 def test_settings_have_caches_of_their_own(handler):
     handler(asked := Asked())
     first, second = hooked(leaf_caller := lambda x: leaf(x)), hooked(leaf_caller)

@@ -19,7 +19,7 @@ from graphlift.convert_frame import Conversion, recompile_reasons
 from graphlift.dynamic import DynamicPolicy, Seen
 from graphlift.errors import GraphliftError
 from graphlift.records import CaptureLog, CaptureRecord
-from graphlift.rules import is_root_candidate
+from graphlift.rules import is_root_candidate, keeps_frame
 from graphlift.segments import Segments
 
 
@@ -143,7 +143,10 @@ def trim(cache: _C.Cache) -> None:
 
 def handle_frame(context: object, function: FunctionType, params: tuple[Any, ...]) -> Any:
     """What the C core asks about a frame that runs inside a compiled call and has no entry."""
-    if not isinstance(context, Context) or not is_root_candidate(function.__code__):
+    kept = keeps_frame(function)
+    if kept == "all":
+        return NotImplemented
+    if kept == "itself" or not isinstance(context, Context) or not is_root_candidate(function.__code__):
         return None
     if context.settings.fullgraph:
         # That the call is no graph (it ended in an exception, say) was settled for all of it.

@@ -23,6 +23,7 @@ __all__ = [
     "graph_break",
     "is_compiling",
     "is_root_candidate",
+    "keeps_frame",
     "mark",
     "mark_of",
     "model",
@@ -58,7 +59,7 @@ def classify(function: Any) -> Treatment:
         if function in _MODELLED:
             return "model"
         if function in GRAPH:
-            return "graph"
+            return "skip" if interop.is_refused(function) else "graph"
         return "skip" if function in REFUSED else "unknown"
     if cls is types.MethodDescriptorType or cls is types.WrapperDescriptorType:
         return "model" if function.__objclass__ in _TENSOR_TYPES else "unknown"
@@ -71,7 +72,7 @@ def _python_function(function: types.FunctionType) -> Treatment:
     if function in _MODELLED:
         return "model"
     if function in GRAPH:
-        return "graph"
+        return "skip" if interop.is_refused(function) else "graph"
     if function in REFUSED or _marked_for_torch(function):
         return "skip"
     if interop.is_graph_node(function):
@@ -88,6 +89,13 @@ def _marked_for_torch(function: types.FunctionType) -> bool:
         return True
     # Marks are attributes; most functions have none at all.
     return bool(function.__dict__) and (interop.is_disabled(function) or interop.is_forbidden(function))
+
+
+def keeps_frame(function: types.FunctionType) -> Literal["no", "itself", "all"]:
+    """Whether a mark of torch's keeps a frame of the function plain: itself alone, or all that runs in it."""
+    if not (function.__dict__ and interop.is_disabled(function)):
+        return "no"
+    return "all" if interop.is_recursively_disabled(function) else "itself"
 
 
 def _is_tensor_method(function: types.FunctionType) -> bool:

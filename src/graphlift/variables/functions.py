@@ -143,11 +143,30 @@ class FunctionVariable(VariableTracker):
             beneath = self._beneath_tag(tx, real)
             if beneath is not None:
                 return beneath.call(tx, args, kwargs)
+            if real.__dict__ and interop.is_constant_result(real):
+                return self._constant_result(tx, real, args, kwargs)
             self._check_may_inline(tx, real)
         bound = bind_arguments(
             tx, self.code, self.qualname(), args, kwargs, lambda at, name: self.default(tx, at, name)
         )
         return tx.inline(self, self.code, bound, self.closure, self.module_globals)  # type: ignore[return-value]
+
+    def _constant_result(
+        self,
+        tx: Tx,
+        real: FunctionType,
+        args: Sequence[VariableTracker],
+        kwargs: Mapping[str, VariableTracker],
+    ) -> VariableTracker:
+        """What the function gives now, for good: the user said that this never changes."""
+        given = [arg.realize(tx) for arg in (*args, *kwargs.values())]
+        if not all(arg.is_constant() for arg in given):
+            tx.fail(Reason.UNSUPPORTED_OPERATION, f"arguments of {real.__qualname__} that are no constants")
+        if self.source is not None:
+            tx.guard("is", self.source, real)
+        values = [arg.as_constant() for arg in given]
+        result = real(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True)))
+        return tx.make.from_value(result, None).realize(tx)  # type: ignore[no-any-return]
 
     def _beneath_tag(self, tx: Tx, real: FunctionType) -> VariableTracker | None:
         """What a wrapper of torch's stands for, see `interop.tagged`."""

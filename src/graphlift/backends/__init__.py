@@ -2,7 +2,15 @@
 
 from graphlift.backends import builtin
 from graphlift.backends.calling import BackendError, compile_graph
-from graphlift.backends.registry import Backend, Wants, Writes, list_backends, lookup, writes_of
+from graphlift.backends.registry import (
+    Backend,
+    Wants,
+    Writes,
+    check_name,
+    list_backends,
+    lookup,
+    writes_of,
+)
 
 __all__ = [
     "Backend",
@@ -10,6 +18,7 @@ __all__ = [
     "Wants",
     "Writes",
     "builtin",
+    "check_name",
     "compile_graph",
     "list_backends",
     "lookup",

@@ -79,6 +79,20 @@ def writes_of(backend: str | Callable[..., Any]) -> Writes:
     return "unknown" if known is None else known[1].writes
 
 
+def check_name(backend: str | Callable[..., Any]) -> None:
+    """Find out early that a backend's name is wrong; nothing of the backend is imported for ours.
+
+    Raises:
+        ValueError: nobody knows the name.
+    """
+    if isinstance(backend, str) and backend not in _makers and interop.backend(backend) is None:
+        raise _unknown(backend)
+
+
+def _unknown(name: str) -> ValueError:
+    return ValueError(f"there is no backend named {name!r}; known are {', '.join(list_backends())}")
+
+
 def lookup(
     backend: str | Callable[..., Any],
     mode: str | None = None,
@@ -99,8 +113,7 @@ def lookup(
         return Backend(backend, maker(mode, options, dynamic), wants)
     found = interop.backend(backend)
     if found is None:
-        known_names = ", ".join(list_backends())
-        raise ValueError(f"there is no backend named {backend!r}; known are {known_names}")
+        raise _unknown(backend)
     return Backend(backend, _with_settings(found, mode, options), Wants())
 
 

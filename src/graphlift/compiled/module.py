@@ -1,16 +1,15 @@
 """Compiled modules: a twin that shares the original's state and is of a subclass made for it.
 
 The twin's ``__dict__`` is the original's, so parameters, hooks, mode and state_dict are one and the same;
-``__class__`` is the original's class, both ways, so class changes (parametrizations) reach both. What the
-twin adds (the original, how it was compiled) is kept outside the dictionary. ``self`` inside `forward` is
-the original.
+``__class__`` is the original's class, both ways, so class changes (parametrizations) reach both: the twin
+follows as soon as it is looked at. What the twin adds (the original, how it was compiled) is kept in its
+class, which is its own. ``self`` inside `forward` is the original.
 """
 
 from __future__ import annotations
 
 import copy
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ import torch
 from torch.nn.modules import module as nn_module
 
 from graphlift.compiled.settings import Settings
+from graphlift.variables import compiled_callables
 
 Compile = Callable[[types.FunctionType, Settings], Any]
 
@@ -65,6 +65,10 @@ class Twin:
             self._through_hooks = self.compile(_driver(), self.settings)
         return self._through_hooks
 
+    def again(self, original: torch.nn.Module) -> Any:
+        """Another module compiled in the same way."""
+        return compile_module(original, self.settings, self.compile, self.rebuild)
+
     def report(self) -> list[Any]:
         """One record a capture, oldest first."""
         compiled = [made for made in (self._forward, self._through_hooks) if made is not None]
@@ -91,73 +95,89 @@ def _driver() -> types.FunctionType:
     return types.FunctionType(code, globals(), "call_module")
 
 
-#: Twin classes hold their originals' classes, so they may be held but weakly from here.
-_twin_classes: weakref.WeakKeyDictionary[type, weakref.ref[type]] = weakref.WeakKeyDictionary()
+class Twinned:
+    """What all twins have beyond their original's class; first among the bases of each twin's own class.
+
+    It adds no slots, so a twin's class may change exactly where its original's may.
+    """
+
+    __slots__ = ()
+
+    _graphlift_twin: Twin
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A twin's class is none that the program defined: hooks of the program's classes do not run."""
+
+    def __getattribute__(self, name: str) -> Any:
+        _follow(self)
+        return super().__getattribute__(name)
+
+    @property
+    def __class__(self) -> Any:
+        return type(self._graphlift_twin.original)
+
+    @__class__.setter
+    def __class__(self, cls: type) -> None:
+        self._graphlift_twin.original.__class__ = cls
+        _follow(self)
+
+    @property
+    def _orig_mod(self) -> torch.nn.Module:
+        return self._graphlift_twin.original
+
+    def report(self) -> list[Any]:
+        """One record a capture, oldest first."""
+        return self._graphlift_twin.report()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        twin = self._graphlift_twin
+        return twin.rebuild, (twin.original, twin.settings.wishes())
+
+    def __copy__(self) -> Any:
+        return self._graphlift_twin.again(copy.copy(self._graphlift_twin.original))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        twin = self._graphlift_twin
+        copied = copy.deepcopy(twin.original, memo)
+        # The original may have led back here, and this copy been made on the way.
+        known = memo.get(id(self))
+        return twin.again(copied) if known is None else known
 
 
-def _twin_class(cls: type[torch.nn.Module]) -> type[torch.nn.Module]:
-    """The subclass for twins of `cls`, the same one as long as it lives."""
-    known = _twin_classes.get(cls)
-    made = known() if known is not None else None
-    if made is None:
-        made = _make_twin_class(cls)
-        _twin_classes[cls] = weakref.ref(made)
-    return made
+def _follow(twin: Any) -> None:
+    """Give the twin a class made for its original's, if the original's has changed."""
+    present = type(twin)
+    known: Twin = present._graphlift_twin
+    cls = type(known.original)
+    if present.__mro__[2] is not cls:
+        _set_class(twin, _twin_class(cls, known))
 
 
-def _make_twin_class(cls: type[torch.nn.Module]) -> type[torch.nn.Module]:
+def _twin_class(cls: type[torch.nn.Module], twin: Twin) -> type[torch.nn.Module]:
+    """The class of one twin. Members that `cls` keeps in C are read from the original."""
     body: dict[str, Any] = {
-        "__slots__": ("_graphlift_twin",),
+        "__slots__": (),
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
-        "__call__": _call,
-        "__class__": property(_get_class, _change_class),
-        "__reduce_ex__": _reduce_ex,
-        "__deepcopy__": _deepcopy,
-        "report": lambda self: self._graphlift_twin.report(),
-        "_orig_mod": property(lambda self: self._graphlift_twin.original),
+        "__call__": lambda _, *args, **kwargs: twin.call(args, kwargs),
+        "_graphlift_twin": twin,
     }
-    metaclass: Any = type(cls)
-    made: type[torch.nn.Module] = metaclass(cls.__name__, (cls,), body)
+    for owner in cls.__mro__:
+        for name, value in vars(owner).items():
+            if type(value) is types.MemberDescriptorType:
+                body.setdefault(name, _member_of_original(value, twin.original))
+    # Not through the metaclass, which might register what the program defines.
+    made: type[torch.nn.Module] = type.__new__(type(cls), cls.__name__, (Twinned, cls), body)
     return made
 
 
-def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return self._graphlift_twin.call(args, kwargs)
-
-
-def _get_class(self: Any) -> type:
-    cls = type(self._graphlift_twin.original)
-    if type(self).__mro__[1] is not cls:
-        _set_class(self, _twin_class(cls))
-    return cls
-
-
-def _change_class(self: Any, cls: type) -> None:
-    self._graphlift_twin.original.__class__ = cls
-    _set_class(self, _twin_class(cls))
-
-
-def _wishes(twin: Twin) -> dict[str, Any]:
-    settings = twin.settings
-    return {
-        "backend": settings.backend,
-        "mode": settings.mode,
-        "options": settings.options,
-        "fullgraph": settings.fullgraph,
-        "dynamic": settings.dynamic,
-    }
-
-
-def _reduce_ex(self: Any, protocol: int) -> Any:
-    twin = self._graphlift_twin
-    return twin.rebuild, (twin.original, _wishes(twin))
-
-
-def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
-    twin = self._graphlift_twin
-    return compile_module(copy.deepcopy(twin.original, memo), twin.settings, twin.compile, twin.rebuild)
+def _member_of_original(member: Any, original: torch.nn.Module) -> property:
+    return property(
+        lambda _: member.__get__(original),
+        lambda _, value: member.__set__(original, value),
+        lambda _: member.__delete__(original),
+    )
 
 
 def compile_module(
@@ -169,11 +189,11 @@ def compile_module(
         compile: compiles a function under the settings.
         rebuild: ``rebuild(original, wishes)`` compiles an unpickled module anew; importable by name.
     """
-    twin_class = _twin_class(type(original))
-    twin: Any = twin_class.__new__(twin_class)
-    object.__setattr__(twin, "__dict__", original.__dict__)
-    twin_class.__dict__["_graphlift_twin"].__set__(twin, Twin(original, settings, compile, rebuild))
-    return twin
+    twin = Twin(original, settings, compile, rebuild)
+    twin_class = _twin_class(type(original), twin)
+    made: Any = twin_class.__new__(twin_class)
+    object.__setattr__(made, "__dict__", original.__dict__)
+    return made
 
 
 def original_of(model: torch.nn.Module) -> torch.nn.Module:
@@ -184,5 +204,8 @@ def original_of(model: torch.nn.Module) -> torch.nn.Module:
 
 def twin_of(model: Any) -> Twin | None:
     """What a compiled module knows of itself; None for other objects."""
-    descriptor = type(model).__dict__.get("_graphlift_twin")
-    return None if descriptor is None else descriptor.__get__(model)
+    found: Twin | None = type(model).__dict__.get("_graphlift_twin")
+    return found
+
+
+compiled_callables.stands_in(Twinned, original_of)

@@ -29,8 +29,12 @@ class Settings:
         self.fullgraph: Final = fullgraph
         self.dynamic: Final = dynamic
 
+    def wishes(self) -> dict[str, Any]:
+        """The keyword arguments of `compile` that ask for these settings."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "__weakref__"}
+
     def __repr__(self) -> str:
-        parts = (f"{name}={getattr(self, name)!r}" for name in self.__slots__ if name != "__weakref__")
+        parts = (f"{name}={value!r}" for name, value in self.wishes().items())
         return f"Settings({', '.join(parts)})"
 
 

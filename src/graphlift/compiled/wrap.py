@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import types
@@ -11,13 +12,17 @@ from typing import Any, TypeVar, overload
 
 import torch
 
-from graphlift import _C
+from graphlift import _C, interop
+from graphlift.backends import check_name
 from graphlift.compiled.context import Context, new_context, records_of
 from graphlift.compiled.module import compile_module, original_of
+from graphlift.compiled.objects import compile_object, object_behind
 from graphlift.compiled.settings import Settings, settings_for
+from graphlift.rules import mark_of
 
 F = TypeVar("F")
 
+_WRAPPED = _C.CompiledFunction.__dict__["__wrapped__"]
 _NOT_FRAMES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -84,14 +89,16 @@ def compile(
         )
     if disable:
         return model
+    check_name(backend)
     return _wrap(model, settings_for(backend, mode, options, fullgraph, dynamic))
 
 
 def _wrap(model: Any, settings: Settings) -> Any:
-    if isinstance(model, _C.CompiledFunction):
-        model = model.__wrapped__
+    model = _beneath(model)
+    if mark_of(model) == "skip" or interop.is_disabled(model):
+        return model
     if isinstance(model, torch.nn.Module):
-        return compile_module(original_of(model), settings, compile_function, rebuild_module)
+        return compile_module(original_of(model), settings, compile_function, rebuild)
     if isinstance(model, types.FunctionType):
         return compile_function(model, settings)
     if isinstance(model, types.MethodType):
@@ -100,14 +107,30 @@ def _wrap(model: Any, settings: Settings) -> Any:
         return type(model)(_wrap(model.__func__, settings))
     if isinstance(model, property):
         fget, fset, fdel = (part and _wrap(part, settings) for part in (model.fget, model.fset, model.fdel))
-        return property(fget, fset, fdel, model.__doc__)
+        of_getter = model.__doc__ == getattr(model.fget, "__doc__", None)  # then it is taken from there again
+        return type(model)(fget, fset, fdel, None if of_getter else model.__doc__)
     if isinstance(model, functools.partial):
-        return functools.partial(_wrap(model.func, settings), *model.args, **model.keywords)
+        return _wrap_partial(model, settings)
     if not callable(model):
         raise TypeError(f"graphlift.compile takes a callable, not {type(model).__name__}")
     if isinstance(model, type):
         return model
-    return _wrap_object(model, settings)
+    return compile_object(model, settings, compile_function, rebuild)
+
+
+def _beneath(model: Any) -> Any:
+    """What an already compiled object stands for, whoever compiled it; any other object is itself."""
+    if isinstance(model, _C.CompiledFunction):
+        return _WRAPPED.__get__(model)
+    found = interop.uncompiled(object_behind(model))
+    return _WRAPPED.__get__(found) if isinstance(found, _C.CompiledFunction) else found
+
+
+def _wrap_partial(model: functools.partial[Any], settings: Settings) -> functools.partial[Any]:
+    """The same partial, also its class and attributes, of the compiled function."""
+    made: Any = copy.copy(model)
+    made.__setstate__((_wrap(model.func, settings), model.args, model.keywords, dict(vars(model))))
+    return made  # type: ignore[no-any-return]
 
 
 def compile_function(function: types.FunctionType, settings: Settings) -> Any:
@@ -121,42 +144,6 @@ def compile_function(function: types.FunctionType, settings: Settings) -> Any:
     return compiled
 
 
-def rebuild_module(original: torch.nn.Module, wishes: dict[str, Any]) -> Any:
-    """Compile a module that was unpickled or loaded, as it was compiled before."""
+def rebuild(original: Any, wishes: dict[str, Any]) -> Any:
+    """Compile what was copied, unpickled or loaded as it was compiled before."""
     return compile(original, **wishes)
-
-
-class CompiledObject:
-    """Stands for a callable object: its ``__call__`` is compiled, everything else is the object's own."""
-
-    __slots__ = ("__weakref__", "_call", "_target")
-
-    def __init__(self, target: Any, call: Any) -> None:
-        object.__setattr__(self, "_target", target)
-        object.__setattr__(self, "_call", call)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(self._target, *args, **kwargs)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return type(self._target)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._target, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._target, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        delattr(self._target, name)
-
-    def __repr__(self) -> str:
-        return f"<compiled {self._target!r}>"
-
-
-def _wrap_object(model: Any, settings: Settings) -> Any:
-    call = inspect.getattr_static(type(model), "__call__")
-    if not isinstance(call, types.FunctionType):
-        return model
-    return CompiledObject(model, compile_function(call, settings))

@@ -20,6 +20,7 @@ from types import (
 )
 from typing import Any, Final
 
+from graphlift import _C
 from graphlift.guards.holding import NotGuardableError, hold
 from graphlift.heap import Handle
 from graphlift.protocol import Tx, Var
@@ -44,6 +45,7 @@ class Binding(Enum):
 
 _BINDINGS: Final[dict[type, Binding]] = {
     FunctionType: Binding.FUNCTION,
+    _C.CompiledFunction: Binding.FUNCTION,
     staticmethod: Binding.STATIC,
     classmethod: Binding.CLASS,
     property: Binding.PROPERTY,

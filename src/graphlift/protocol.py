@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import CodeType
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -75,6 +76,10 @@ class Codegen(ABC):
     @abstractmethod
     def call(self, function: object, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None) -> None:
         """Call a process-wide function with the values of trackers."""
+
+    @abstractmethod
+    def standing_at(self, where: Where) -> AbstractContextManager[None]:
+        """Show what is emitted meanwhile at a place of the user's, if that lies in the frame itself."""
 
     @abstractmethod
     def build(self, kind: Literal["tuple", "list", "set", "map", "slice", "string"], count: int) -> None:
@@ -253,6 +258,11 @@ class Tx(ABC):
     @abstractmethod
     def globals_handle(self, module_globals: dict[str, object], source: Source | None) -> Handle:
         """The handle of a module's namespace."""
+
+    @abstractmethod
+    def is_watched(self) -> bool:
+        """Whether a handler of the program stands around this point, so that it could tell whether something
+        failed here or later; the end of a ``with`` that only puts torch's state back is none."""
 
     @abstractmethod
     def handled_exception(self) -> Var | None:

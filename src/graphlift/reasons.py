@@ -134,8 +134,10 @@ def program(x):
     )
     INPUT_OUTPUT = ReasonText(
         "Input or output",
-        "The call talks to the outside world, so it must happen at its place in the program.",
+        "The call talks to the outside world, so it must happen at its place in the program. "
+        "Only what is known without a tensor's data can be printed or logged behind the graph.",
         (
+            "Print what is known without the data: shapes, numbers, strings.",
             "Move it out of the compiled function.",
             "Leave it out during capture: `if not graphlift.is_compiling(): ...`.",
         ),

@@ -51,7 +51,7 @@ def helper_one(x):
 
 def helper_two(x):
     y = x + 1
-    print(y.shape)
+    print(y)
     return y * y.sum().item()
 
 

@@ -81,7 +81,7 @@ def test_a_graph_that_drew_random_numbers_is_not_run_again():
 
 
 def inner_with_output(x):
-    print("inner")
+    print("inner", x)
     return x + 1
 
 

@@ -18,7 +18,7 @@ def leaves_grad_mode(x):
 
 def leaves_grad_mode_at_a_break(x):
     torch.set_grad_enabled(False)
-    print(end="")
+    graphlift.graph_break()
     return x * 2
 
 

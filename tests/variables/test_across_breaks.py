@@ -14,6 +14,7 @@ from graphlift.testing.check import check
 
 
 def noted(v):
+    graphlift.graph_break()
     print("b", v)
     return v
 

@@ -367,8 +367,8 @@ def test_copies():
 @pytest.mark.parametrize(
     "source",
     [
-        "print(1)",
-        "open('/nonexistent') if 0 else print()",
+        "print(x)",
+        "open('/nonexistent') if 0 else print(x)",
         "id(x) == 5",
         "dir(x)",
         "hash(x)",

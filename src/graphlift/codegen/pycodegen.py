@@ -7,13 +7,15 @@ done and the graph's outputs are known (`entry_code.py`). It must not know track
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
+from graphlift.bytecode.decode import decode
 from graphlift.bytecode.emit import Emitter
 from graphlift.bytecode.instruction import Label
 from graphlift.codegen.load_source import BindingSlots, load_source
-from graphlift.protocol import Codegen, Var
+from graphlift.protocol import Codegen, Var, Where
 from graphlift.sources import Source
 
 #: The local that holds the graph's results.
@@ -152,6 +154,17 @@ class PyCodegen(Codegen):
         """See `protocol.Codegen.run`."""
         self.call(function, args, kwargs)
         self.emitter.pop()
+
+    @contextmanager
+    def standing_at(self, where: Where) -> Iterator[None]:
+        """See `protocol.Codegen.standing_at`."""
+        code, offset, caller = where
+        before = self.emitter.position
+        if caller is None:
+            decoded = decode(code)
+            self.emitter.position = decoded.position(decoded.index_at(offset))
+        yield
+        self.emitter.position = before
 
     def set_attr(self, owner: Var, name: str, value: Var) -> None:
         """See `protocol.Codegen.set_attr`."""

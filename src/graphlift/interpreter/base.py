@@ -262,6 +262,10 @@ class InstructionTranslatorBase(Translator):
         """See `dispatch.Translator.turn`."""
         self.capture.turn(self)
 
+    def is_watched(self) -> bool:
+        """See `protocol.Tx.is_watched`."""
+        return exposure.is_watched(self)
+
     def handled_exception(self) -> Var | None:
         """See `dispatch.Translator.handled_exception`."""
         return unwind.handled_exception(self)

@@ -64,6 +64,16 @@ def recorded(tx: Any, index: int) -> None:
         _cut(tx, operation)
 
 
+def is_watched(tx: Any) -> bool:
+    """See `protocol.Tx.is_watched`."""
+    frame = tx
+    while frame is not None:
+        if _leaves(frame) is None:
+            return True
+        frame = frame.parent
+    return False
+
+
 def _cut(tx: Any, operation: Any) -> None:
     if not tx.capture.settings.fullgraph:
         target = operation.target

@@ -243,13 +243,13 @@ class UserDefinedObject(VariableTracker):
     def invoke(
         self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        attr = self._plain_method(tx, name)
+        attr = self.plain_method(tx, name)
         if attr is None:
             return super().invoke(tx, name, args, kwargs)
         result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, args, kwargs)
         return result
 
-    def _plain_method(self, tx: Tx, name: str) -> TypeAttr | None:
+    def plain_method(self, tx: Tx, name: str) -> TypeAttr | None:
         """The method of the class, where neither hooks nor the instance's dictionary come before it."""
         hook = type_lookup(tx, self.cls, "__getattribute__")
         if hook is None or hook.binding is not Binding.C_METHOD:

@@ -25,7 +25,6 @@ from graphlift.interpreter.frame_state import NULL, HandledVariable, LastiVariab
 from graphlift.meta_propagation.state import COUNTERS, SETTERS
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
-from graphlift.variables.exceptions import ExceptionVariable
 
 
 class Cut(NamedTuple):
@@ -105,23 +104,14 @@ def _entries(stack: Sequence[Any]) -> tuple[tuple[Any, ...], list[Var]]:
             if first < at:
                 kinds.append(("copy", first))
             else:
-                _check_raised(entry.current)
                 kinds.append("handled")
                 values.append(entry.current)
         elif type(entry) is LastiVariable:
             kinds.append(("lasti", entry.index))
         else:
-            _check_raised(entry)
             kinds.append("value")
             values.append(entry)
     return tuple(kinds), values
-
-
-def _check_raised(value: Var) -> None:
-    """Break whole where an exception that the capture raised is in flight: it has no traceback that the
-    program could go on with."""
-    if isinstance(value, ExceptionVariable) and value.source is None:
-        raise Unsupported(Reason.EXCEPTION, "a cut while an exception raised in the captured code is handled")
 
 
 def emit_jump(body: PyCodegen, cuts: Sequence[Cut], name: SegmentName, effects: Callable[[], None]) -> None:

@@ -32,6 +32,24 @@ def raise_var(tx: Tx, value: Var) -> NoReturn:
     raise ObservedException(value)
 
 
+#: What lets an exception go on as it is, with the traceback that it has.
+_RERAISES = frozenset({"RERAISE", "CLEANUP_THROW"})
+
+
+def _note_place(frame: Any, index: int, tx: Any, value: Any) -> None:
+    """Note in an exception that it is at this step, as PyTraceBack_Here does; polyfills leave no trace."""
+    op = frame.decoded.op(index)
+    reraised = op in _RERAISES or (op == "RAISE_VARARGS" and not frame.decoded.operands[index])
+    if reraised or not isinstance(value, exceptions.ExceptionVariable) or _is_polyfill(frame):
+        return
+    value.pass_place(tx, frame.code, index, frame.module_globals)
+
+
+def _is_polyfill(frame: Any) -> bool:
+    module_globals = frame.module_globals.real or {}
+    return str(module_globals.get("__name__")).startswith("graphlift.polyfills.")
+
+
 def enter_handler(tx: Any, error: ObservedException) -> int:
     """Unwind the stack to the handler that protects the present step; gives the handler's step.
 
@@ -39,6 +57,7 @@ def enter_handler(tx: Any, error: ObservedException) -> int:
     """
     frame = tx.frame
     index = frame.ip - 1
+    _note_place(frame, index, tx, error.value)
     region = frame.decoded.region(index)
     if region is None:
         try:

@@ -7,16 +7,20 @@ clauses match. Mirrors Objects/exceptions.c and PyErr_GivenExceptionMatches of P
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import CodeType
 from typing import Any, Final
 
+from graphlift.codegen.tracebacks import extend, place
 from graphlift.errors import Unsupported
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
+from graphlift.variables import rebuild
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.classes import ClassVariable, constructs
+from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.slots import attributes, iteration
 from graphlift.variables.slots.type_lookup import anchor, mro_of
 from graphlift.variables.tracebacks import TracebackVariable
@@ -26,6 +30,7 @@ _FIELDS: Final = BaseException.__dict__
 _ARGS: Final = _FIELDS["args"]
 _CAUSE: Final = _FIELDS["__cause__"]
 _CONTEXT: Final = _FIELDS["__context__"]
+_TRACEBACK: Final = _FIELDS["__traceback__"]
 _SUPPRESS: Final = _FIELDS["__suppress_context__"]
 
 #: C classes of exceptions whose objects are nothing but `args` and one field that can be told from them.
@@ -33,12 +38,20 @@ _VALUE_FIELDS: Final[dict[Any, int]] = {
     StopIteration.__dict__["value"]: 0,
 }
 
+#: Fields in which errors of look-ups note what was looked for; None until something is noted.
+_LOOKED_FOR: Final = (
+    AttributeError.__dict__["name"],
+    AttributeError.__dict__["obj"],
+    NameError.__dict__["name"],
+)
+
 #: C classes that keep what they are given in fields of their own.
 _WITH_FIELDS: Final = (OSError, SyntaxError, UnicodeError, ImportError, SystemExit, BaseExceptionGroup)
 
 
 class ExceptionVariable(UserDefinedObject):
-    """An exception instance. Its C fields are members of the handle's `slots`."""
+    """An exception instance. Its C fields are members of the handle's `slots`; the handle's `items` are the
+    places that it has passed since it was raised, outermost first, as (code, step, handle of the globals)."""
 
     __slots__ = ()
 
@@ -53,7 +66,7 @@ class ExceptionVariable(UserDefinedObject):
             values = iteration.unpack(tx, self.args(tx))
             at = _VALUE_FIELDS[descriptor]
             return values[at] if at < len(values) else tx.make.constant(None)  # type: ignore[return-value]
-        if descriptor in (_CAUSE, _CONTEXT):
+        if descriptor in (_CAUSE, _CONTEXT, *_LOOKED_FOR):
             return tx.make.constant(None)  # type: ignore[return-value]
         if descriptor is _SUPPRESS:
             return tx.make.constant(False)  # type: ignore[return-value]
@@ -65,14 +78,12 @@ class ExceptionVariable(UserDefinedObject):
         if name == "__traceback__" and self.handle.value is None:
             handled = tx.handled_exception()
             if handled is not None and handled.realize(tx) is self:
-                return TracebackVariable()
+                return TracebackVariable(self)
         return super().read_member(tx, descriptor, name)
 
     def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
         if name == "__traceback__":
-            # Which frames a traceback shows is not followed; that there is one, while none was taken away.
-            if value is None or not isinstance(value.realize(tx), TracebackVariable):
-                tx.heap.set_slot(self.handle, "value", "traceback replaced")
+            self._replace_traceback(tx, value)
             return
         if value is None:
             self.refuse(tx, f"deleting attribute {name!r}")
@@ -81,6 +92,36 @@ class ExceptionVariable(UserDefinedObject):
         if descriptor is _CAUSE:
             self.write_member(tx, _SUPPRESS, "__suppress_context__", tx.make.constant(True))  # type: ignore[arg-type]
         super().write_member(tx, descriptor, name, value)
+
+    def _replace_traceback(self, tx: Tx, value: VariableTracker | None) -> None:
+        """``exception.__traceback__ = value``: its own changes nothing, of others nothing is known."""
+        trace = None if value is None else value.realize(tx)
+        own = isinstance(trace, TracebackVariable) and trace.error is self
+        if not own or trace.passed != len(self.handle.items or ()):  # type: ignore[union-attr]
+            tx.heap.set_slot(self.handle, "value", "traceback replaced")
+
+    def looked_for(self, tx: Tx, owner: VariableTracker | None, name: str) -> None:
+        """Note what a look-up did not find, unless something is noted. Mirrors set_attribute_error_context.
+
+        Arguments:
+            owner: whose attribute; None for a global name.
+        """
+        base: Any = NameError if owner is None else AttributeError
+        values: dict[str, Any] = {"name": tx.make.constant(name)}
+        if owner is not None:
+            values["obj"] = owner
+        for field in values:
+            known = self.read_member(tx, base.__dict__[field], field).realize(tx)
+            if not known.is_constant() or known.as_constant() is not None:
+                return
+        for field, value in values.items():
+            super().write_member(tx, base.__dict__[field], field, value)
+
+    def pass_place(self, tx: Tx, code: CodeType, index: int, module_globals: Handle) -> None:
+        """Note that the exception is raised at, or passes through, a step of a frame."""
+        tx.heap.set_slot(self.handle, "items", [(code, index, module_globals), *(self.handle.items or ())])
+        if self.handle.real is not None:
+            tx.heap.touch(self.handle)
 
     def args(self, tx: Tx) -> VariableTracker:
         """``exception.args``."""
@@ -99,16 +140,47 @@ class ExceptionVariable(UserDefinedObject):
         if issubclass(self.cls, _WITH_FIELDS):
             raise Unsupported(Reason.EXCEPTION, f"{self!r}, which keeps fields of its own, must become real")
         assert self.cls_var is not None
-        codegen.call(c_new(self.cls), [self.cls_var])
+        if self.handle.items:
+            codegen.call(_new_raised, [self.cls_var, *self._places()])
+        else:
+            codegen.call(c_new(self.cls), [self.cls_var])
         codegen.later(lambda: self.fill(codegen))
+
+    def _places(self) -> list[Var]:
+        """The arguments of `extend` behind the exception."""
+        if self.handle.value is not None:
+            raise Unsupported(Reason.EXCEPTION, f"{self!r}, whose traceback was replaced, must become real")
+        passed = self.handle.items or ()
+        sources = [module_globals.source for _, _, module_globals in passed]
+        if None in sources:
+            raise Unsupported(Reason.EXCEPTION, f"{self!r} was raised in code that lives in no module")
+        places = ConstantVariable(tuple(place(code, index) for code, index, _ in passed))
+        return [places, *(rebuild.PlaceVariable(source) for source in sources)]
+
+    def write_back(self, codegen: Codegen, handle: Handle) -> None:
+        """Emit the new entries of an existing exception's traceback, or the writes to its fields."""
+        if handle is self.handle:
+            codegen.run(extend, [self, *self._places()])
+        else:
+            super().write_back(codegen, handle)
+
+
+def _new_raised(cls: Any, places: Any, *namespaces: Any) -> BaseException:
+    """An exception that was raised and caught, its fields not yet filled (runs in the compiled program)."""
+    return extend(c_new(cls)(cls), places, *namespaces)
 
 
 # --- methods of BaseException -------------------------------------------------------------------
 
 
 def _init(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    if kwargs:
+    fields = {d.__name__: d for d in _LOOKED_FOR if d.__objclass__ in mro_of(self.cls)}
+    if not kwargs.keys() <= fields.keys():
+        if fields:
+            self.refuse(tx, "a keyword argument that it does not know")
         tx.raise_(TypeError, f"{self.cls.__name__}() takes no keyword arguments")
+    for name, value in kwargs.items():
+        UserDefinedObject.write_member(self, tx, fields[name], name, value)
     UserDefinedObject.write_member(self, tx, _ARGS, "args", tx.make.tuple(list(args)))  # type: ignore[arg-type]
     return tx.make.constant(None)
 
@@ -136,8 +208,7 @@ def _repr(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[
 
 
 def _with_traceback(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    if not args or not isinstance(args[0].realize(tx), TracebackVariable):
-        tx.heap.set_slot(self.handle, "value", "traceback replaced")
+    self.write_member(tx, _TRACEBACK, "__traceback__", args[0] if args else None)
     return self
 
 

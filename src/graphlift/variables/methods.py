@@ -27,7 +27,7 @@ from graphlift.variables.classes import constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes
-from graphlift.variables.slots.type_lookup import type_lookup
+from graphlift.variables.slots.type_lookup import mro_of, namespace_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
 
@@ -183,11 +183,23 @@ class BuiltinMethodVariable(VariableTracker):
         return self.name
 
     def reconstruct(self, codegen: Codegen) -> None:
-        codegen(self.instance)
-        codegen.load_attr(self.name)
+        if isinstance(self.instance, UserDefinedObject):
+            codegen.call(bind_c_method, [ConstantVariable(self.name), self.instance])
+        else:
+            codegen(self.instance)
+            codegen.load_attr(self.name)
 
     def __repr__(self) -> str:
         return f"BuiltinMethodVariable({self.name})"
+
+
+def bind_c_method(name: str, instance: Any) -> Any:
+    """The method that a class inherits from a C type, past overrides (runs in the compiled program)."""
+    for owner in mro_of(type(instance)):
+        found = namespace_of(owner).get(name)
+        if hasattr(type(found), "__objclass__"):
+            return found.__get__(instance)  # type: ignore[union-attr]
+    return getattr(instance, name)
 
 
 _METHOD_WRAPPER: Final = type(object().__repr__)

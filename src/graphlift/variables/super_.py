@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from graphlift.protocol import Codegen, Tx
-from graphlift.sources import InstanceDictSource, SlotSource
+from graphlift.reasons import Reason
+from graphlift.sources import InstanceDictSource, SlotSource, Source
 from graphlift.variables import cells
 from graphlift.variables.base import VariableTracker
+from graphlift.variables.builder import wraps
 from graphlift.variables.cells import CellVariable
 from graphlift.variables.classes import ClassVariable, constructs
 from graphlift.variables.slots import attributes
@@ -36,8 +38,10 @@ class SuperVariable(VariableTracker):
 
     __slots__ = ("behind", "instance", "kind")
 
-    def __init__(self, behind: Any, instance: VariableTracker, kind: type) -> None:
-        self.source = None
+    def __init__(
+        self, behind: Any, instance: VariableTracker, kind: type, source: Source | None = None
+    ) -> None:
+        self.source = source
         self.behind: Final = behind
         self.instance: Final = instance
         self.kind: Final = kind
@@ -99,6 +103,22 @@ class SuperVariable(VariableTracker):
 
     def __repr__(self) -> str:
         return f"SuperVariable({self.behind!r})"
+
+
+_THIS, _SELF, _SELF_CLASS = (super.__dict__[f"__{name}__"] for name in ("thisclass", "self", "self_class"))
+
+
+@wraps(super)
+def wrap_super(tx: Tx, value: super, source: Source | None) -> SuperVariable:
+    """A super object that exists: its three fields are read in C."""
+    kind = _SELF_CLASS.__get__(value)
+    if source is None or kind is None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, "a super object that is unbound or has no place")
+    tx.guard("type", source, super)
+    tx.guard("is", source.child(SlotSource, _SELF_CLASS), kind)
+    behind: Any = tx.make.from_value(_THIS.__get__(value), source.child(SlotSource, _THIS))
+    instance: Any = tx.make.from_value(_SELF.__get__(value), source.child(SlotSource, _SELF))
+    return SuperVariable(behind, instance, kind, source)
 
 
 @constructs(super, whole=True)

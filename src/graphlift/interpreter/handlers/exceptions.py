@@ -36,7 +36,12 @@ def PUSH_EXC_INFO(tx: Translator, operand: None) -> None:
 
 @handler
 def POP_EXCEPT(tx: Translator, operand: None) -> None:
-    tx.frame.handled = tx.stack.pop().former
+    """Where cleanup code gave a copy, the entry below is stale: a value that nobody reads."""
+    entry = tx.stack.pop()
+    tx.frame.handled = entry.former
+    for at, below in enumerate(tx.stack):
+        if below is entry:
+            tx.stack[at] = tx.make.constant(None)
 
 
 @handler

@@ -92,7 +92,13 @@ def _load_cell(tx: Translator, name: str) -> Var:
 def _raise_unbound_cell(tx: Translator, name: str) -> NoReturn:
     if _plain(name) in tx.code.co_cellvars:
         tx.raise_(UnboundLocalError, _UNBOUND_LOCAL.format(_plain(name)))
-    tx.raise_(NameError, _UNBOUND_FREE.format(_plain(name)))
+    _raise_name_error(tx, _plain(name), _UNBOUND_FREE.format(_plain(name)))
+
+
+def _raise_name_error(tx: Translator, name: str, text: str) -> NoReturn:
+    error = tx.make.exception(NameError, [tx.make.constant(text)])
+    error.realize(tx).looked_for(tx, None, name)
+    tx.raise_var(error)
 
 
 @handler
@@ -124,7 +130,7 @@ def load_global(tx: Translator, name: str) -> Var:
     if value is None:
         value = namespace.lookup(tx, tx.builtins_handle(), name, GlobalSource)
         if value is None:
-            tx.raise_(NameError, f"name '{name}' is not defined")
+            _raise_name_error(tx, name, f"name '{name}' is not defined")
     return value
 
 
@@ -146,7 +152,7 @@ def STORE_GLOBAL(tx: Translator, name: str) -> None:
 @handler
 def DELETE_GLOBAL(tx: Translator, name: str) -> None:
     if not namespace.delete(tx, tx.frame.module_globals, name, GlobalSource):
-        tx.raise_(NameError, f"name '{name}' is not defined")
+        _raise_name_error(tx, name, f"name '{name}' is not defined")
 
 
 # --- class and module bodies, which are not captured ----------------------------------------------

@@ -35,7 +35,7 @@ def WITH_EXCEPT_START(tx: Translator, operand: None) -> None:
     leave = tx.stack[-4].realize(tx)
     if tx.takes("__exit__", leave):
         tx.last_call(leave)
-    tx.stack.append(tx.call(leave, [cls, value, TracebackVariable()]))
+    tx.stack.append(tx.call(leave, [cls, value, TracebackVariable(value.realize(tx))]))
 
 
 @family("BEFORE_ASYNC_WITH")

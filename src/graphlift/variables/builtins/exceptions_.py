@@ -17,7 +17,7 @@ def _exc_info(tx: Tx) -> Any:
     if handled is None:
         return tx.make.tuple([tx.make.constant(None)] * 3)
     cls = attributes.class_of(tx, handled.realize(tx), handled.realize(tx).python_type(tx))
-    return tx.make.tuple([cls, handled, TracebackVariable()])
+    return tx.make.tuple([cls, handled, TracebackVariable(handled.realize(tx))])
 
 
 @builtin(sys.exception)

@@ -36,8 +36,14 @@ _CLASS_GETSET: Final = object.__dict__["__class__"]
 
 
 def getattr_(tx: Tx, a: Any, name: str) -> Any:
-    """``a.name``."""
-    return a.realize(tx).getattr_(tx, name)
+    """``a.name``; an AttributeError is told what was looked for."""
+    owner = a.realize(tx)
+    try:
+        return owner.getattr_(tx, name)
+    except ObservedException as error:
+        if _is_attribute_error(tx, error):
+            error.value.looked_for(tx, owner, name)
+        raise
 
 
 def setattr_(tx: Tx, a: Any, name: str, value: Any) -> None:

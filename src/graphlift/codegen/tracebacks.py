@@ -1,0 +1,81 @@
+"""Tracebacks of exceptions that captured code raised and caught: what they show is what plain Python shows.
+
+A traceback's entry needs a frame. It is the frame of a tiny function with the name, file and positions of the
+user's code that has run to its end: nothing of the program's is kept by it. Knows nothing of trackers.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from inspect import CO_NEWLOCALS, CO_OPTIMIZED
+from opcode import opname
+from types import CodeType, FunctionType, TracebackType
+from typing import Any
+
+from graphlift import _C
+from graphlift.bytecode.decode import scan
+from graphlift.bytecode.emit import Emitter, Header, Pools, assemble
+from graphlift.codegen.originals import original
+from graphlift.codegen.segment_frame import shown_position
+
+#: An entry to be: code whose frame stands for the user's, the instruction shown, and its line.
+Place = tuple[CodeType, int, int]
+
+_TRACEBACK: Any = BaseException.__dict__["__traceback__"]
+
+
+def place(code: CodeType, index: int) -> Place:
+    """The entry of a traceback that shows a step of the user's code."""
+    source = original(code)
+    made = source.made.get(("place", index))
+    position = shown_position(source, index)
+    if made is None:
+        made = source.made["place", index] = _frame_code(code, position)
+        _C.mark_skip(made)
+    calls = [raw.offset for raw in scan(made.co_code) if opname[raw.number] == "CALL"]
+    return made, calls[-1], position[0] or code.co_firstlineno
+
+
+def _frame_code(code: CodeType, position: Any) -> CodeType:
+    """Code that gives its own frame, at a position of the user's code."""
+    header = replace(
+        Header.of(code),
+        flags=CO_OPTIMIZED | CO_NEWLOCALS,
+        argcount=0,
+        posonlyargcount=0,
+        kwonlyargcount=0,
+        varnames=(),
+        cellvars=(),
+        freevars=(),
+    )
+    emitter = Emitter()
+    emitter.position = position
+    emitter.prologue()
+    emitter.prepare_call()
+    emitter.load_const(sys._getframe)
+    emitter.callable_ready()
+    emitter.call(0)
+    emitter.return_value()
+    return assemble(emitter.items, header, Pools(header))
+
+
+# --- in the compiled program ------------------------------------------------------------------------
+
+
+def extend(error: BaseException, places: Sequence[Place], *namespaces: dict[str, Any]) -> BaseException:
+    """Put entries in front of an exception's traceback; `namespaces` are the globals of their frames."""
+    trace: TracebackType | None = _TRACEBACK.__get__(error)
+    for (code, instruction, line), module_globals in zip(reversed(places), reversed(namespaces), strict=True):
+        trace = TracebackType(trace, FunctionType(code, module_globals)(), instruction, line)
+    _TRACEBACK.__set__(error, trace)
+    return error
+
+
+def without(error: BaseException, count: int) -> TracebackType | None:
+    """An exception's traceback, less its outermost `count` entries."""
+    trace: TracebackType | None = _TRACEBACK.__get__(error)
+    for _ in range(count):
+        trace = None if trace is None else trace.tb_next
+    return trace

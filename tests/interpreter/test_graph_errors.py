@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import graphlift
+from graphlift.testing.compare import Comparison
 
 
 def look_up(index, table, log):
@@ -102,3 +103,87 @@ def test_an_exception_under_fullgraph_is_the_users_own():
 
     with pytest.raises(KeyError, match="3"):
         graphlift.compile(quiet, backend="eager", fullgraph=True)(torch.ones(3))
+
+
+def appends(x, index, log):
+    log.append(1)
+    x.add_(1)
+    y = x[index]
+    log.append(2)
+    return y
+
+
+def handles(x, index, log):
+    x.add_(1)
+    try:
+        return x[index]
+    except IndexError:
+        return x
+
+
+def draws(x, index, log):
+    y = torch.nn.functional.dropout(x, 0.5)
+    log.append(y.sum())
+    return y[index] * 2
+
+
+def looks_in_vain(x, index, log):
+    x[index]
+    return x + 1
+
+
+def left_by(function, index):
+    torch.manual_seed(1)
+    x, log = torch.arange(1.0, 5.0), []
+    try:
+        result = function(x, torch.tensor(index), log)
+    except IndexError as error:
+        frames = traceback.extract_tb(error.__traceback__)[1:]
+        result = str(error), [(frame.name, frame.lineno) for frame in frames]
+    return result, x, log, torch.get_rng_state()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("program", [appends, handles, draws, looks_in_vain], ids=lambda p: p.__name__)
+def test_behind_writes_and_draws(program, backend):
+    compiled = graphlift.compile(program, backend=backend)
+    for index in ([0, 1], [0, 9], [2, 3]):
+        comparison = Comparison(0)
+        comparison.compare(left_by(program, index), left_by(compiled, index), str(index))
+        assert not comparison.differences
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(5, 4)
+        self.norm = torch.nn.BatchNorm1d(4)
+
+    def forward(self, index, classes):
+        with torch.autocast("cpu", enabled=False):
+            x = torch.nn.functional.dropout(self.table(index), 0.1)
+            return torch.nn.functional.cross_entropy(self.norm(x), classes)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_model_in_training_is_one_graph(backend):
+    model = Model()
+    index, classes = torch.tensor([0, 1, 4]), torch.tensor([0, 3, 1])
+    compiled = graphlift.compile(model, backend=backend)
+    compiled(index, classes).backward()
+    (entry,) = compiled.report()
+    assert entry
+    before = model.norm.running_mean.clone()
+    with pytest.raises(IndexError):
+        compiled(index, torch.tensor([0, 9, 1]))
+    assert not torch.equal(model.norm.running_mean, before)
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def test_one_graph_that_is_asked_for_is_not_cut():
+    compiled = graphlift.compile(handles, backend="eager", fullgraph=True)
+    compiled(torch.ones(4), torch.tensor([1]), [])
+    with pytest.raises(IndexError) as caught:
+        compiled(torch.ones(4), torch.tensor([9]), [])
+    last = traceback.extract_tb(caught.value.__traceback__)[-1]
+    assert last.name == "handles" and last.line == "return x[index]"

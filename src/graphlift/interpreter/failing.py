@@ -43,16 +43,16 @@ class Failing:
             places,
             self._writes,
             None if code is None else (code, FIRST_LINE),
-            self._generators(graph, write is not None),
+            self._generators(graph),
         )
 
-    def _generators(self, graph: CapturedGraph, wrote: bool) -> list[torch.Generator]:
+    def _generators(self, graph: CapturedGraph) -> list[torch.Generator]:
         """The generators whose states each call must keep.
 
-        Only where a failure could be told from one at its own place; a write that a product does last is
-        missing when it fails.
+        Only where a failure could be told from one at its own place. It always could where products write
+        last, for writes before it are missing then, and nobody knows which operation it was.
         """
-        if not (self._exposed or (wrote and self._writes == "last")):
+        if not self._exposed and self._writes != "last":
             return []
         drawn = {device for x in graph.operations if x.random for device in devices_of(x)}
         return generators_of(drawn) or []

@@ -152,7 +152,7 @@ class InstructionTranslator(InstructionTranslatorBase):
 
     def _finish(self, body: PyCodegen) -> Translation:
         failing = Failing(self.capture)
-        graph = self.graph.finish(list(body.outputs))
+        graph = self.graph.finish(list(body.outputs), self.capture.writes != "in order")
         assumptions = self.capture.assumptions
         assume_distinct(self.heap, assumptions, self)
         if graph.operations:

@@ -1,13 +1,17 @@
-"""From which generators of random numbers an operation of the graph draws."""
+"""Operations that do something beside their results: draw random numbers, or fail.
+
+Owns from which generators they draw, and which of them seem to be needed by nobody.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 
-from graphlift.graph_value import GraphValue
-from graphlift.output_graph.record import Operation, operands
+from graphlift.graph_value import GraphContainer, GraphValue
+from graphlift.output_graph.record import Operation, operands, writes_input
 
 
 def devices_of(operation: Operation) -> set[torch.device]:
@@ -29,3 +33,26 @@ def generators_of(devices: Iterable[torch.device]) -> list[torch.Generator] | No
         elif device.type != "meta":
             return None
     return list(found.values())
+
+
+def unused_results(operations: Sequence[Operation], outputs: Sequence[Any]) -> list[GraphValue]:
+    """A result of each operation that can fail or draws, where no output and no later operation needs one.
+
+    Those that write to an input are needed for that.
+    """
+    later: set[Any] = set(outputs)
+    found: list[GraphValue] = []
+    items: dict[Any, GraphValue] = {}
+    for operation in reversed(operations):
+        results = [x for x in (operation.value, *operation.written) if x is not None]
+        needed = writes_input(operation) or not later.isdisjoint(results)
+        if operation.raises or operation.random:
+            if not needed:
+                found += [items.get(x, x) for x in results[:1]]
+        elif not needed:
+            # It may be an item of what an operation before it gave; that can be an output.
+            if operation.args and type(operation.args[0]) is GraphContainer:
+                items[operation.args[0]] = operation.value
+            continue
+        later.update(operands(operation))
+    return [value for value in reversed(found) if type(value) is GraphValue]

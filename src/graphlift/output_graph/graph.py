@@ -36,7 +36,7 @@ from graphlift.output_graph.aliasing import (
     share_memory,
 )
 from graphlift.output_graph.captured import CapturedGraph
-from graphlift.output_graph.drawing import devices_of, generators_of
+from graphlift.output_graph.drawing import devices_of, generators_of, unused_results
 from graphlift.output_graph.dynamic import DynamicCalls, Fake, Number, input_meta, is_dynamic
 from graphlift.output_graph.record import VALUES, Operation, operands, values_in, writes_input
 from graphlift.output_graph.symbols import Symbols
@@ -330,11 +330,17 @@ class OutputGraph:
 
     # --- the end -----------------------------------------------------------------------------
 
-    def finish(self, outputs: Sequence[GraphValue | SymValue]) -> CapturedGraph:
+    def finish(self, outputs: Sequence[GraphValue | SymValue], for_compiler: bool = False) -> CapturedGraph:
         """The graph that computes `outputs` and does what the operations do besides.
 
         Operations that nobody needs are left out, and so are inputs; the others keep their order.
+
+        Args:
+            for_compiler: whether a compiler will leave out what no output needs, though it can fail or draws
+                random numbers: the results of such operations become outputs behind the others.
         """
+        if for_compiler:
+            outputs = [*outputs, *unused_results(self.operations, outputs)]
         live = _live(self.operations, outputs)
         return CapturedGraph(_used_inputs(live, outputs), live, tuple(outputs), self._symbols)
 

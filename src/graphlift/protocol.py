@@ -90,6 +90,14 @@ class Codegen(ABC):
         """Run `fill` (which emits code and leaves the stack as it was) when the object now being built
         exists: for objects that may contain themselves."""
 
+    @abstractmethod
+    def filled(self, var: Var) -> None:
+        """Make `var` real together with its contents, ahead of `later`; leaves nothing on the stack.
+
+        Raises:
+            Unsupported: the contents lead back to an object that is just being built.
+        """
+
 
 class Make(ABC):
     """Makers of trackers; another file's tracker is made only through these.

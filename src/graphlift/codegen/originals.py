@@ -89,7 +89,8 @@ class Body:
         self.entries: list[int] = []
         self.ranges: list[TryBegin | None] = []
         start = _behind(items, first)
-        self.items = items[start:]
+        # A generator's code is in a range as a whole, from before its first step on.
+        self.items = [*_open_ranges(items[:start]), *items[start:]]
         active: TryBegin | None = None
         entry = -1
         for at, item in enumerate(self.items):
@@ -112,6 +113,17 @@ class Body:
     def range(self, step: int) -> TryBegin | None:
         """The protected range around a step."""
         return self.ranges[step - self.first]
+
+
+def _open_ranges(items: list[Item]) -> list[TryBegin]:
+    """The ranges that begin in a list and do not end there."""
+    opened: list[TryBegin] = []
+    for item in items:
+        if isinstance(item, TryBegin):
+            opened.append(item)
+        elif isinstance(item, TryEnd):
+            opened.remove(item.begin)
+    return opened
 
 
 def _behind(items: list[Item], steps: int) -> int:

@@ -15,7 +15,9 @@ from graphlift.bytecode.decode import decode
 from graphlift.bytecode.emit import Emitter
 from graphlift.bytecode.instruction import Label
 from graphlift.codegen.load_source import BindingSlots, load_source
+from graphlift.errors import Unsupported
 from graphlift.protocol import Codegen, Var, Where
+from graphlift.reasons import Reason
 from graphlift.sources import Source
 
 #: The local that holds the graph's results.
@@ -54,6 +56,7 @@ class PyCodegen(Codegen):
         self.outputs: dict[Any, int] = {}
         self._saved: dict[Var, str] = {}
         self._made: dict[Var, Label] = {}
+        self._making: set[Var] = set()
         self._fills: list[Callable[[], None]] = []
         self._depth = 0
         self._temporaries = 0
@@ -70,6 +73,8 @@ class PyCodegen(Codegen):
             self.emitter.load_fast(local)
         elif var.source is not None and not self._is_code_constant(var):
             self.load_source(var.source)
+        elif var in self._making:
+            raise Unsupported(Reason.UNSUPPORTED_VALUE, f"{var!r} would be needed before it can be built")
         else:
             self._make(var)
 
@@ -77,9 +82,11 @@ class PyCodegen(Codegen):
         return var.is_constant() and type(var.as_constant()) in _CODE_CONSTANTS
 
     def _make(self, var: Any) -> None:
+        self._making.add(var)
         self._depth += 1
         var.reconstruct(self)
         self._depth -= 1
+        self._making.discard(var)
         if not var.is_constant():
             label = Label("made")
             self._made[var] = label
@@ -98,6 +105,17 @@ class PyCodegen(Codegen):
         self.emitter.items[at:at] = side.items
         self._saved[var] = local
         return local
+
+    def has_made(self, var: Var) -> bool:
+        """Whether the object exists at run time."""
+        return var in self._made or var in self._saved
+
+    def filled(self, var: Var) -> None:
+        """See `protocol.Codegen.filled`."""
+        self(var)
+        self.emitter.pop()
+        while self._fills:
+            self._fills.pop(0)()
 
     def temporary(self) -> str:
         """The name of a fresh local."""

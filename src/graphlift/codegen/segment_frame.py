@@ -57,16 +57,20 @@ class SegmentFrame:
         )
         _check_super(code, shape)
 
-    def prologue(self, emitter: Verbs, lasti: dict[int, Instruction]) -> None:
+    def prologue(self, emitter: Verbs, lasti: dict[int, Instruction], generator: bool = False) -> None:
         """Emit: put cells and stack in place, all before the frame counts as begun.
 
         Arguments:
             lasti: instructions that stand for the steps of ``lasti`` entries.
+            generator: the code is a generator's, of which all that follows is the first ``next``.
         """
         header = self.header
-        if header.freevars:
-            slots = unique_slot_names(header.varnames, header.cellvars, header.freevars)
-            emitter.emit("COPY_FREE_VARS", slots[len(slots) - len(header.freevars) :])
+        slots = unique_slot_names(header.varnames, header.cellvars, header.freevars)
+        free = slots[len(slots) - len(header.freevars) :]
+        if generator:
+            emitter.generator_prologue(free=free)
+        elif free:
+            emitter.emit("COPY_FREE_VARS", free)
         for name, param in self._free.items():
             take(emitter, param)
             emitter.store_fast(name)

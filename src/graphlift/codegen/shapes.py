@@ -66,11 +66,16 @@ class Exit(NamedTuple):
     shape: Shape
 
 
-def check_shape(original: Original, shape: Shape, operands: int = 0) -> None:
-    """Raise InternalError unless a frame of that code can look like that."""
+def check_shape(original: Original, shape: Shape, operands: int = 0, suspends: bool = False) -> None:
+    """Raise InternalError unless a frame of that code can look like that.
+
+    Arguments:
+        operands: how many more entries are on the stack.
+        suspends: whether it is a generator's frame.
+    """
     code = original.code
     where = f"{code.co_qualname}, step {shape.index}"
-    if code.co_flags & _YIELDS or code.co_flags & _FUNCTION != _FUNCTION:
+    if code.co_flags & _YIELDS != (CO_GENERATOR if suspends else 0) or code.co_flags & _FUNCTION != _FUNCTION:
         raise InternalError(f"{where}: only the code of plain functions can be cut into segments")
     if not original.first <= shape.index < len(original.decoded):
         raise InternalError(f"{where}: a segment begins behind the prologue, at step {original.first}")

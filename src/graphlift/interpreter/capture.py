@@ -115,6 +115,8 @@ class Capture:
         self.heap = Heap()
         self.graph = OutputGraph(self.heap)
         self.assumptions = Assumptions()
+        #: Generators that the program made.
+        self.generators: list[Any] = []
         self.reads: dict[tuple[int, Hashable], Any] = {}
         self.objects: dict[int, tuple[object, Var]] = {}
         self.inline = inline
@@ -165,6 +167,7 @@ class Capture:
         self._builders.clear()
         self.heap.clear()
         self.objects.clear()
+        self.generators.clear()
         self.reads.clear()
         self.entered.clear()
         self.graph.restore_state()

@@ -7,6 +7,8 @@ from types import CodeType
 from typing import Any
 
 from graphlift.bytecode.decode import Decoded
+from graphlift.bytecode.liveness import live_locals
+from graphlift.codegen.shapes import Entry, Shape
 from graphlift.heap import Handle
 from graphlift.protocol import Var
 from graphlift.variables.base import VariableTracker
@@ -72,6 +74,28 @@ class Snapshot:
         self.graph = graph
 
 
+def entries_of(stack: Sequence[Any]) -> tuple[tuple[Entry, ...], list[Var]]:
+    """The kinds of stack entries, and the trackers of those that are passed on when the frame is left."""
+    kinds: list[Entry] = []
+    values: list[Var] = []
+    for at, entry in enumerate(stack):
+        if entry is NULL:
+            kinds.append("null")
+        elif type(entry) is HandledVariable:
+            first = stack.index(entry)
+            if first < at:
+                kinds.append(("copy", first))
+            else:
+                kinds.append("handled")
+                values.append(entry.current)
+        elif type(entry) is LastiVariable:
+            kinds.append(("lasti", entry.index))
+        else:
+            kinds.append("value")
+            values.append(entry)
+    return tuple(kinds), values
+
+
 class FrameState:
     """Stack, locals and cells of one frame; suspended and resumed as one piece for generators.
 
@@ -117,6 +141,17 @@ class FrameState:
         self.ip = 0
         self.handled: Var | None = None
         self.keyword_names: tuple[str, ...] = ()
+
+    def shape_at(self, index: int, stack: Sequence[Any]) -> tuple[Shape, list[Var]]:
+        """What the frame looks like before a step, and the trackers of the shape's parameters."""
+        alive = live_locals(self.code).before(index)
+        names = tuple(name for name in alive if name in self.symbolic_locals)
+        kinds, values = entries_of(stack)
+        return Shape(index, names, kinds), [*(self.symbolic_locals[name] for name in names), *values]
+
+    def suspended_shape(self) -> tuple[Shape, list[Var]]:
+        """The same for the ``yield`` at which a started generator waits, without the value yielded."""
+        return self.shape_at(self.ip - 1, self.stack)
 
     def copy(self) -> FrameState:
         """A snapshot: contents are shared, containers are not."""

@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 import torch
 
 from graphlift import _C
-from graphlift.bytecode.liveness import live_locals
 from graphlift.bytecode.verbs import Verbs
 from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.codegen.resume import Finish, Shape, operands_of
 from graphlift.errors import Unsupported
 from graphlift.interpreter.base import InstructionTranslatorBase
-from graphlift.interpreter.frame_state import NULL, HandledVariable, LastiVariable
 from graphlift.meta_propagation.state import COUNTERS, SETTERS
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
@@ -80,38 +78,11 @@ def _cut_of(frame: InstructionTranslatorBase, inner: InstructionTranslatorBase |
         _, kind, needed = inner.last
         operands, finish = operands_of(frame.frame.decoded, snapshot.index), Finish(kind, len(needed))
     stack = snapshot.stack[: len(snapshot.stack) - operands] if operands else snapshot.stack
-    alive = live_locals(frame.code).before(snapshot.index)
-    names = tuple(name for name in alive if name in frame.symbolic_locals)
-    kinds, values = _entries(stack)
     namespace = frame.frame.module_globals.real
     if namespace is None:
         raise Unsupported(Reason.UNSUPPORTED_OPERATION, "a function whose globals are not known")
-    shape = Shape(snapshot.index, names, kinds)
-    live = [frame.symbolic_locals[name] for name in names]
-    passed = [*live, *values, *needed]
-    return Cut(frame.code, namespace, shape, passed, snapshot.keyword_names, operands, finish)
-
-
-def _entries(stack: Sequence[Any]) -> tuple[tuple[Any, ...], list[Var]]:
-    """The kinds of stack entries, and the trackers of those that are passed on."""
-    kinds: list[Any] = []
-    values: list[Var] = []
-    for at, entry in enumerate(stack):
-        if entry is NULL:
-            kinds.append("null")
-        elif type(entry) is HandledVariable:
-            first = stack.index(entry)
-            if first < at:
-                kinds.append(("copy", first))
-            else:
-                kinds.append("handled")
-                values.append(entry.current)
-        elif type(entry) is LastiVariable:
-            kinds.append(("lasti", entry.index))
-        else:
-            kinds.append("value")
-            values.append(entry)
-    return tuple(kinds), values
+    shape, values = frame.frame.shape_at(snapshot.index, stack)
+    return Cut(frame.code, namespace, shape, [*values, *needed], snapshot.keyword_names, operands, finish)
 
 
 def emit_jump(body: PyCodegen, cuts: Sequence[Cut], name: SegmentName, effects: Callable[[], None]) -> None:

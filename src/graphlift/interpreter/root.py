@@ -21,6 +21,7 @@ from graphlift.interpreter.frame_state import NULL, FrameState, HandledVariable,
 from graphlift.interpreter.graph_break import SegmentName, emit_jump, emit_state, frames_at
 from graphlift.interpreter.resumed import Resumed, resumed
 from graphlift.output_graph import CapturedGraph
+from graphlift.reasons import Reason
 from graphlift.side_effects import SideEffects
 from graphlift.sources import FunctionFieldSource, FunctionSource, ParamSource, Source
 from graphlift.variables import cells as closure_cells
@@ -122,6 +123,7 @@ class InstructionTranslator(InstructionTranslatorBase):
             body(self.result)
             SideEffects(self.heap, body).emit()
             body.emitter.return_value()
+            self._check_dropped(body)
         return self._finish(body)
 
     def _body_of_cut(self, cut: Unsupported, segment_name: SegmentName) -> PyCodegen:
@@ -140,12 +142,19 @@ class InstructionTranslator(InstructionTranslatorBase):
                 body.emitter.position = self.frame.decoded.position(frames[0].shape.index)
                 self._emit_state(body)
                 emit_jump(body, frames, segment_name, SideEffects(self.heap, body).emit)
+                self._check_dropped(body)
             except Unsupported:
                 if cut.frames[-1] is not self or len(cut.frames) == 1:
                     raise
                 del cut.frames[0]
             else:
                 return body
+
+    def _check_dropped(self, body: PyCodegen) -> None:
+        """Break where plain Python would run cleanup code of a generator that nothing refers to any more."""
+        for generator in self.capture.generators:
+            if generator.must_close() and not body.has_made(generator):
+                raise Unsupported(Reason.GENERATOR, "a generator that is dropped inside `try` or `with`")
 
     def _emit_state(self, body: PyCodegen) -> None:
         emit_state(body, self.graph.operations, self.capture.grad_mode)

@@ -214,6 +214,10 @@ _VIEW_MAKERS: Final[dict[Part, Callable[[Any], Any]]] = {
 }
 
 
+#: The position of an iterator that has noticed a change of size, which it goes on complaining of.
+_SPOILED: Final = -2
+
+
 class DictIteratorVariable(IteratorVariable):
     """An iterator over a dictionary or a view. The handle's value is how many entries are gone, or DONE.
 
@@ -262,8 +266,10 @@ class DictIteratorVariable(IteratorVariable):
         if gone == DONE:
             return None
         table = self.dictionary.table(tx)
-        if len(table) != len(self._keys):
-            tx.heap.set_value(self.handle, DONE)
+        if gone == _SPOILED or len(table) != len(self._keys):
+            if self.source is not None:
+                tx.fail(Reason.ITERATOR, "the next item of a dictionary that changed its size")
+            tx.heap.set_value(self.handle, _SPOILED)
             word = "OrderedDict" if _is_ordered(self.dictionary) else "dictionary"
             tx.raise_(RuntimeError, f"{word} changed size during iteration")
         if table is not self._table and list(table) != (self._keys[::-1] if self._backwards else self._keys):
@@ -287,12 +293,21 @@ class DictIteratorVariable(IteratorVariable):
             codegen.run(iterator_state.skip, [self, ConstantVariable(handle.value - before)])
 
     def reconstruct(self, codegen: Codegen) -> None:
+        if self._changed():
+            raise Unsupported(Reason.UNSUPPORTED_VALUE, f"{self!r} over a dictionary that has changed")
         if self.dictionary.source is None:
-            # A dictionary that is built at run time is filled last, which its iterators would notice.
-            raise Unsupported(Reason.UNSUPPORTED_VALUE, "an iterator over a dictionary made by the program")
+            codegen.filled(self.dictionary)
         gone = len(self._keys) + 1 if self.handle.value == DONE else self.handle.value
         view = DictViewVariable(self.dictionary, self.part)
         codegen.call(_iterator_at, [view, ConstantVariable(self._backwards), ConstantVariable(gone)])
+
+    def _changed(self) -> bool:
+        """Whether an iterator made now, before what the capture wrote is written, would notice a change."""
+        own = self.dictionary.handle
+        keys = self._keys[::-1] if self._backwards else self._keys
+        if self.handle.value == _SPOILED or (self.handle.value != DONE and list(own.table) != keys):
+            return True
+        return own.real is not None and own.dirty and (bool(own.removed) or len(own.real) != len(own.table))
 
 
 def _iterator_at(view: Any, backwards: bool, gone: int) -> Any:
@@ -306,6 +321,9 @@ def wrap_dict_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
     if state is None or source is None or state[1] < 0:
         return wrap_opaque_iterator(tx, value, source)
     if tx.capture.moves(source, state[1]):
+        return wrap_opaque_iterator(tx, value, source)
+    known = tx.heap.known(state[0])
+    if known is not None and known.dirty:  # whether it changed its size since it was made is CPython's to say
         return wrap_opaque_iterator(tx, value, source)
     tx.guard("type", source, type(value))
     tx.guard("iterator", source, state[1])

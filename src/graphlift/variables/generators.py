@@ -7,7 +7,7 @@ a frame is suspended. Mirrors Objects/genobject.c.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import GeneratorType
+from types import CodeType, GeneratorType
 from typing import Any, Final
 
 from graphlift.errors import ObservedException, Unsupported
@@ -17,6 +17,7 @@ from graphlift.reasons import Reason
 from graphlift.variables import exceptions, rebuild
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps
+from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.functions import cell_variable
 from graphlift.variables.slots import iteration
 from graphlift.variables.user_defined import UserDefinedObject
@@ -25,18 +26,39 @@ _RUNNING: Final = "running"
 _DONE: Final = "done"
 
 
+#: What handlers of the compiler's own do before they let an exception go on; nobody can tell.
+_QUIET: Final = frozenset(
+    {
+        "PUSH_EXC_INFO",
+        "POP_EXCEPT",
+        "POP_TOP",
+        "COPY",
+        "SWAP",
+        "LOAD_CONST",
+        "STORE_FAST",
+        "DELETE_FAST",
+        "NOP",
+    }
+)
+
+#: Where they let it go on. `yield from` closes what it delegates to first, which is asked by itself.
+_GOES_ON: Final = frozenset({"RERAISE", "CLEANUP_THROW", "CALL_INTRINSIC_1"})
+
+
 class GeneratorVariable(VariableTracker):
     """A generator object made by the program.
 
     Attributes:
         handle: `value` is the suspended frame, or one of the words for a running and a finished one; `items`
             is set to an empty list when the frame was started.
+        code: the code of its frame.
     """
 
-    __slots__ = ("handle",)
+    __slots__ = ("code", "handle")
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, code: CodeType, handle: Handle) -> None:
         self.source = None
+        self.code: Final = code
         self.handle: Final = handle
 
     def python_type(self, tx: Tx) -> type:
@@ -92,6 +114,22 @@ class GeneratorVariable(VariableTracker):
     def iter_(self, tx: Tx) -> VariableTracker:
         return self
 
+    def must_close(self) -> bool:
+        """Whether dropping it as it stands runs code of the program: it waits in a protected range."""
+        frame = self.handle.value
+        if self.handle.items is None or frame in (_RUNNING, _DONE):
+            return False
+        decoded = frame.decoded
+        region = decoded.region(frame.ip - 1)
+        while region is not None:
+            at = region.target
+            while decoded.op(at) in _QUIET:
+                at += 1
+            if decoded.op(at) not in _GOES_ON:
+                return True
+            region = decoded.region(at)
+        return False
+
     # --- methods ---------------------------------------------------------------------------------
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
@@ -112,9 +150,14 @@ class GeneratorVariable(VariableTracker):
 
     def reconstruct(self, codegen: Codegen) -> None:
         frame = self.handle.value
-        if frame in (_RUNNING, _DONE) or self.handle.items is not None:
-            raise Unsupported(Reason.GENERATOR, "a generator that was run already must become real")
-        rebuild.generator(codegen, frame, [cell_variable(cell) for cell in frame.closure])
+        if frame is _RUNNING:
+            raise Unsupported(Reason.GENERATOR, "a generator that is running must become real")
+        if frame is _DONE:
+            codegen.call(rebuild.new_finished_generator, [ConstantVariable(self.code)])
+        elif self.handle.items is None:
+            rebuild.generator(codegen, frame, [cell_variable(cell) for cell in frame.closure])
+        else:
+            rebuild.suspended_generator(codegen, frame)
 
 
 def _none(tx: Tx) -> VariableTracker:
@@ -184,7 +227,9 @@ def generator(tx: Tx, frame: Any) -> GeneratorVariable:
     """See `protocol.Make.generator`."""
     handle = Handle()
     handle.value = frame
-    return GeneratorVariable(handle)
+    made = GeneratorVariable(frame.code, handle)
+    tx.capture.generators.append(made)
+    return made
 
 
 @wraps(GeneratorType)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from graphlift import _C
-from graphlift.errors import ObservedException
+from graphlift.errors import ObservedException, Unsupported
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -107,6 +107,8 @@ class SequenceIteratorVariable(IteratorVariable):
 
     def reconstruct(self, codegen: Codegen) -> None:
         position = self.handle.value
+        if position != DONE and self.kind is LIST_ITERATOR:
+            _fill_first(codegen, self.sequence, position)
         sequence: Var = ConstantVariable(None) if position == DONE else self.sequence
         codegen.call(
             iterator_state.sequence_iterator,
@@ -124,6 +126,19 @@ def _item(tx: Tx, sequence: VariableTracker, index: int) -> VariableTracker | No
         if not issubclass(error.value.python_type(tx), (IndexError, StopIteration)):
             raise
         return None
+
+
+def _fill_first(codegen: Codegen, sequence: VariableTracker, length: int) -> None:
+    """Make sure that a list is as long as its iterator must find it: CPython bounds positions by that.
+
+    Raises:
+        Unsupported: what the capture appended is only written when the iterator has been made.
+    """
+    handle: Handle | None = getattr(sequence, "handle", None)
+    if sequence.source is None:
+        codegen.filled(sequence)
+    elif handle is not None and handle.dirty and len(handle.real) < length:
+        raise Unsupported(Reason.UNSUPPORTED_VALUE, f"an iterator beyond the present end of {sequence!r}")
 
 
 class ReversedVariable(IteratorVariable):
@@ -158,6 +173,8 @@ class ReversedVariable(IteratorVariable):
         return item
 
     def reconstruct(self, codegen: Codegen) -> None:
+        if self.handle.value != DONE:
+            _fill_first(codegen, self.sequence, self.handle.value + 1)
         codegen.call(iterator_state.reversed_iterator, [self.sequence, ConstantVariable(self.handle.value)])
 
 

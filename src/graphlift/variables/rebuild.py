@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from graphlift.codegen.suspended import new_suspended, suspended_code
 from graphlift.errors import Unsupported
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Var
@@ -53,6 +54,16 @@ def new_generator(code: CodeType, module_globals: dict[str, Any], cells: int, *v
     if code.co_flags & CO_VARKEYWORDS:
         named |= params.pop(0)
     return FunctionType(code, module_globals, code.co_name, None, values[:cells] or None)(*args, **named)
+
+
+def new_finished_generator(code: CodeType) -> Any:
+    """A generator that has come to its end."""
+    params: list[Any] = [None] * (code.co_argcount + code.co_kwonlyargcount)
+    params += [()] * bool(code.co_flags & CO_VARARGS) + [{}] * bool(code.co_flags & CO_VARKEYWORDS)
+    cells = [CellType() for _ in code.co_freevars]
+    made = new_generator(code, {}, len(cells), *cells, *params)
+    made.close()
+    return made
 
 
 def fill_defaults(made: FunctionType, keyword_names: tuple[str, ...], *values: Any) -> None:
@@ -130,6 +141,18 @@ def generator(codegen: Codegen, frame: Any, cells: Sequence[Var]) -> None:
     params = [value.handle.value if isinstance(value, CellVariable) else value for value in found]
     start: list[Var] = [ConstantVariable(code), PlaceVariable(source), ConstantVariable(len(cells))]
     codegen.call(new_generator, [*start, *cells, *params])
+
+
+def suspended_generator(codegen: Codegen, frame: Any) -> None:
+    """Build a generator whose frame (its state) waits at a ``yield``."""
+    source = frame.module_globals.source
+    if source is None:
+        raise Unsupported(
+            Reason.GENERATOR, f"{frame.code.co_qualname} must become real and lives in no module"
+        )
+    shape, values = frame.suspended_shape()
+    code = ConstantVariable(suspended_code(frame.code, shape))
+    codegen.call(new_suspended, [code, PlaceVariable(source), *values])
 
 
 def _fill_function(codegen: Codegen, made: Any) -> None:

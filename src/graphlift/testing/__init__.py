@@ -1,8 +1,8 @@
 """Tools for testing graphlift and programs compiled with it."""
 
+from graphlift.comparison import Comparison
 from graphlift.testing.backends import CompileCounter, EagerAndRecordGraphs, operations
 from graphlift.testing.check import Captured, Checked, check, check_fresh
-from graphlift.testing.compare import Comparison
 
 __all__ = [
     "Captured",

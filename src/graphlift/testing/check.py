@@ -25,7 +25,7 @@ import torch
 
 import graphlift
 from graphlift import events
-from graphlift.testing.compare import Comparison, short
+from graphlift.comparison import Comparison, short
 
 #: Frames of these directories are not the user's; tracebacks and warnings are compared without them.
 _OURS = str(Path(__file__).resolve().parent.parent)

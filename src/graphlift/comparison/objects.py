@@ -7,48 +7,36 @@ other, and likewise for tensors that share storage. Knows nothing of graphlift.
 
 from __future__ import annotations
 
-import copyreg
 import functools
-import itertools
+import math
 import types
+import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-#: Objects without an identity that a program could count on.
-ATOMS: frozenset[type] = frozenset(
-    {
-        bool,
-        int,
-        float,
-        complex,
-        str,
-        bytes,
-        type(None),
-        type(...),
-        type(NotImplemented),
-        torch.dtype,
-        torch.device,
-        torch.layout,
-        torch.memory_format,
-        range,
-        types.CodeType,
-    }
+from graphlift.comparison.reading import (
+    ATOMS,
+    ITERATORS,
+    SHARED,
+    equal,
+    instance_dict,
+    is_constant,
+    items,
+    kind,
+    members,
+    short,
+    slot,
+    slot_names,
+    take,
+    without_addresses,
 )
+from graphlift.comparison.tensors import value_difference
 
-#: Shared by both sides, never copied: they must be the very same object.
-SHARED = (
-    type,
-    types.ModuleType,
-    types.BuiltinFunctionType,
-    types.MethodDescriptorType,
-    torch._ops.OpOverload,
-)
-
-#: How many values are taken out of an iterator to compare it.
-DRAIN = 1000
+#: Where a module keeps what it shows as attributes.
+_OF_MODULES = ("_parameters", "_buffers", "_modules")
 
 
 class Comparison:
@@ -56,12 +44,30 @@ class Comparison:
 
     Attributes:
         differences: one sentence for each, with the path that leads there.
-        tolerance: relative and absolute tolerance for floating tensors; 0 demands equality (nan = nan).
+        uncompared: paths of tensors whose values cannot be read, with the reason.
+        tolerance: relative and absolute tolerance for floating numbers; 0 demands equality (nan = nan),
+            None stands for the tolerances of `torch.testing`.
+        consume: iterators are compared by what they give, which uses them up; else by their state.
+        layout: strides and offsets count even where they cannot be told apart by an index.
+        values: floating numbers of tensors count.
     """
 
-    def __init__(self, tolerance: float = 0.0) -> None:
+    def __init__(
+        self,
+        tolerance: float | None = 0.0,
+        *,
+        consume: bool = True,
+        layout: bool = True,
+        values: bool = True,
+    ) -> None:
         self.differences: list[str] = []
+        self.uncompared: list[str] = []
         self.tolerance = tolerance
+        self.consume = consume
+        self.layout = layout
+        self.values = values
+        self._met: set[int] = set()
+        self._where: dict[int, str] = {}
         self._partner: dict[int, Any] = {}
         self._partner_back: dict[int, Any] = {}
         self._storages: dict[int, int] = {}
@@ -71,6 +77,12 @@ class Comparison:
     def differ(self, path: str, text: str) -> None:
         """Note a difference."""
         self.differences.append(f"{path}: {text}")
+
+    def expect(self, expected: Any, actual: Any) -> None:
+        """Say beforehand which objects correspond; what they hold is compared when they are met."""
+        self._partner[id(expected)] = actual
+        self._partner_back[id(actual)] = expected
+        self._kept += (expected, actual)
 
     def compare(self, expected: Any, actual: Any, path: str) -> None:
         """Compare what hangs below `path` on both sides."""
@@ -86,10 +98,17 @@ class Comparison:
     def _atoms(self, expected: Any, actual: Any, path: str) -> None:
         same = type(expected) is type(actual) and (
             # By text, so that -0.0 and nan are what they are.
-            repr(expected) == repr(actual) if isinstance(expected, float | complex) else expected == actual
+            repr(expected) == repr(actual) or self._near(expected, actual)
+            if isinstance(expected, float | complex)
+            else expected == actual
         )
         if not same:
             self.differ(path, f"expected {short(expected)}, got {short(actual)}")
+
+    def _near(self, expected: Any, actual: Any) -> bool:
+        if self.tolerance is not None or type(expected) is not float:
+            return False  # a number in Python is exact, unless it comes from tensors that need not be
+        return math.isclose(expected, actual, rel_tol=1.3e-6, abs_tol=1e-5)
 
     def _same_kind(self, expected: Any, actual: Any) -> bool:
         left, right = type(expected), type(actual)
@@ -100,18 +119,33 @@ class Comparison:
 
     def _pair(self, expected: Any, actual: Any, path: str) -> bool:
         """Make the two partners; True when their contents are still to be compared."""
-        if _is_constant(expected):
+        if is_constant(expected):
             return True
         left, right = id(expected), id(actual)
-        known = left in self._partner
-        if known or right in self._partner_back:
+        if left in self._partner or right in self._partner_back:
             if self._partner.get(left) is not actual or self._partner_back.get(right) is not expected:
-                self.differ(path, f"this {kind(actual)} is another object than expected (identity)")
+                self.differ(path, self._wrong_object(expected, actual))
+                return False
+        else:
+            self.expect(expected, actual)
+        if left in self._met or left == right:
             return False
-        self._partner[left] = actual
-        self._partner_back[right] = expected
-        self._kept += (expected, actual)
+        self._met.add(left)
+        self._where.setdefault(left, path)
+        self._where.setdefault(right, path)
         return True
+
+    def _wrong_object(self, expected: Any, actual: Any) -> str:
+        """How an object is another one than expected, with the places where either was met before."""
+
+        def name(value: Any) -> str:
+            known = self._where.get(id(value))
+            return f"the object that is {known}" if known else "an object of its own"
+
+        return (
+            f"this {kind(actual)} is another object than expected (identity): "
+            f"expected {name(expected)}, got {name(actual)}"
+        )
 
     def _contents(self, expected: Any, actual: Any, path: str) -> None:
         if isinstance(expected, torch.Tensor):
@@ -149,9 +183,9 @@ class Comparison:
         self.compare(dict(expected.__dict__), dict(actual.__dict__), f"{path}.__dict__")
 
     def _strided(self, expected: torch.Tensor, actual: torch.Tensor, path: str) -> None:
-        if expected.stride() != actual.stride():
+        if self._strides(expected) != self._strides(actual):
             self.differ(path, f"tensor's stride is {actual.stride()}, expected {expected.stride()}")
-        if expected.storage_offset() != actual.storage_offset():
+        if expected.storage_offset() != actual.storage_offset() and self.layout:
             text = f"storage offset is {actual.storage_offset()}, expected {expected.storage_offset()}"
             self.differ(path, text)
         left, right = expected.untyped_storage()._cdata, actual.untyped_storage()._cdata
@@ -160,28 +194,36 @@ class Comparison:
         elif self._storages_back.setdefault(right, left) != left:
             self.differ(path, "shares storage with a tensor that it ought not to share it with")
 
+    def _strides(self, tensor: torch.Tensor) -> tuple[int, ...]:
+        if self.layout:
+            return tensor.stride()
+        if tensor.numel() == 0:
+            return ()
+        return tuple(step for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1)
+
     def _values(self, expected: torch.Tensor, actual: torch.Tensor, path: str) -> None:
-        if expected.device.type == "meta":
+        if expected.device.type == "meta" or not self.values:
             return
         try:
-            torch.testing.assert_close(
-                actual.detach(),
-                expected.detach(),
-                rtol=self.tolerance,
-                atol=self.tolerance,
-                equal_nan=True,
-            )
-        except AssertionError as error:
-            self.differ(path, f"tensor's values differ\n{error}")
+            found = value_difference(expected, actual, self.tolerance)
+        except Exception as error:
+            self.uncompared.append(f"{path}: {error}")
+            return
+        if found is not None:
+            self.differ(path + found[0], found[1])
 
     # --- containers ----------------------------------------------------------------------------
 
     def _sequences(self, expected: Any, actual: Any, path: str) -> None:
-        if len(expected) != len(actual):
-            self.differ(path, f"length is {len(actual)}, expected {len(expected)}: {short(actual)}")
+        left, right = list(items(expected)), list(items(actual))
+        if len(left) != len(right):
+            text = (
+                f"length is {len(right)}, expected {len(left)}: {short(actual)}, expected {short(expected)}"
+            )
+            self.differ(path, text)
             return
-        for index, (left, right) in enumerate(zip(_items(expected), _items(actual), strict=True)):
-            self.compare(left, right, f"{path}[{index}]")
+        for index, (one, other) in enumerate(zip(left, right, strict=True)):
+            self.compare(one, other, f"{path}[{index}]")
 
     def _dicts(self, expected: dict[Any, Any], actual: dict[Any, Any], path: str) -> None:
         kind: Any = (
@@ -196,28 +238,46 @@ class Comparison:
             self.compare(left_value, right_value, f"{path}[{short(left_key)}]")
 
     def _sets(self, expected: Any, actual: Any, path: str) -> None:
-        if len(expected) != len(actual):
+        left, right = members(expected), members(actual)
+        if len(left) != len(right):
             self.differ(path, f"expected {short(expected)}, got {short(actual)}")
             return
-        loose = []
-        for item in expected:
+        there, loose = {id(item) for item in right}, []
+        for item in left:
             if type(item) in ATOMS or isinstance(item, (*SHARED, tuple)):
-                if item not in actual:
+                if item not in right:
                     self.differ(path, f"{short(item)} is missing in {short(actual)}")
             elif (partner := self._partner.get(id(item))) is None:
                 loose.append(item)
-            elif partner not in actual:
+            elif id(partner) not in there:
                 self.differ(path, f"{short(item)} is missing in {short(actual)}")
-        others = [item for item in actual if type(item) not in ATOMS and id(item) not in self._partner_back]
-        for left, right in zip(loose, others, strict=False):
-            self.compare(left, right, f"{path}, item {short(left)}")
+            else:
+                self.compare(item, partner, f"{path}, item {short(item)}")
+        others = [item for item in right if type(item) not in ATOMS and id(item) not in self._partner_back]
+        for one, other in zip(loose, others, strict=False):
+            self.compare(one, other, f"{path}, item {short(one)}")
 
     def _mapping_proxies(self, expected: Any, actual: Any, path: str) -> None:
         self._dicts(dict(expected), dict(actual), path)
 
     def _iterators(self, expected: Any, actual: Any, path: str) -> None:
-        left, right = take(expected), take(actual)
-        self.compare(left, right, f"list({path})")
+        if self.consume:
+            self.compare(take(expected), take(actual), f"list({path})")
+        elif isinstance(expected, types.GeneratorType):
+            self._generators(expected, actual, path)
+        else:
+            self.compare(expected.__reduce__(), actual.__reduce__(), f"state of {path}")
+
+    def _generators(self, expected: Any, actual: Any, path: str) -> None:
+        """Compare where two generators stand, without moving them."""
+        left, right = expected.gi_frame, actual.gi_frame
+        if expected.gi_code != actual.gi_code:
+            self.differ(path, f"expected {expected.__qualname__}, got {actual.__qualname__} (code differs)")
+        elif left is None or right is None or left.f_lasti != right.f_lasti:
+            if left is not right:
+                self.differ(path, "one of two generators has gone on further than the other")
+        else:
+            self.compare(dict(left.f_locals), dict(right.f_locals), f"locals of {path}")
 
     # --- callables and the rest ----------------------------------------------------------------
 
@@ -250,13 +310,25 @@ class Comparison:
             self.compare(getattr(expected, name), getattr(actual, name), f"{path}.{name}")
 
     def _exceptions(self, expected: Any, actual: Any, path: str) -> None:
-        self.compare(expected.args, actual.args, f"{path}.args")
+        left, right = (tuple(map(without_addresses, error.args)) for error in (expected, actual))
+        self.compare(left, right, f"{path}.args")
         for name in ("__cause__", "__context__"):
             self.compare(getattr(expected, name), getattr(actual, name), f"{path}.{name}")
+
+    def _references(self, expected: Any, actual: Any, path: str) -> None:
+        self.compare(expected(), actual(), f"{path}()")
 
     def _slices(self, expected: Any, actual: Any, path: str) -> None:
         for name in ("start", "stop", "step"):
             self.compare(getattr(expected, name), getattr(actual, name), f"{path}.{name}")
+
+    def _of_module(self, expected: Any, actual: Any, path: str, name: str) -> None:
+        """Parameters, buffers or submodules, under the names by which a program knows them."""
+        if type(expected) is not type(actual) or list(expected) != list(actual):
+            self.compare(expected, actual, f"{path}.{name}")
+        elif self._pair(expected, actual, f"{path}.{name}"):
+            for key, value in expected.items():
+                self.compare(value, actual[key], f"{path}[{key}]" if key.isdigit() else f"{path}.{key}")
 
     def _classes(self, expected: type, actual: type, path: str) -> None:
         if expected is not actual and expected.__qualname__ != actual.__qualname__:
@@ -279,8 +351,13 @@ class Comparison:
             found = True
             if set(left) != set(right):
                 self.differ(path, f"attributes are {sorted(right)}, expected {sorted(left)}")
+            is_module = isinstance(expected, torch.nn.Module)
             for name in left:
-                if name in right:
+                if name not in right:
+                    continue
+                if is_module and name in _OF_MODULES:
+                    self._of_module(left[name], right[name], path, name)
+                else:
                     self.compare(left[name], right[name], f"{path}.{name}")
         for name in slot_names(type(expected)):
             found = True
@@ -289,25 +366,6 @@ class Comparison:
 
 
 Compare = Callable[[Comparison, Any, Any, str], None]
-
-_ITERATORS: tuple[type, ...] = (
-    types.GeneratorType,
-    type(iter([])),
-    type(iter(())),
-    type(iter({})),
-    type(iter({}.values())),
-    type(iter({}.items())),
-    type(iter(set())),
-    type(iter(range(0))),
-    type(iter("")),
-    type(reversed([])),
-    zip,
-    map,
-    filter,
-    enumerate,
-    itertools.chain,
-    itertools.islice,
-)
 
 _BY_TYPE: tuple[tuple[Any, Compare], ...] = (
     (dict, Comparison._dicts),
@@ -319,8 +377,9 @@ _BY_TYPE: tuple[tuple[Any, Compare], ...] = (
     (functools.partial, Comparison._partials),
     (BaseException, Comparison._exceptions),
     (slice, Comparison._slices),
+    (weakref.ref, Comparison._references),
     (types.MappingProxyType, Comparison._mapping_proxies),
-    (_ITERATORS, Comparison._iterators),
+    (ITERATORS, Comparison._iterators),
     (type, Comparison._classes),
     (types.BuiltinFunctionType, Comparison._builtins),
     (SHARED, Comparison._identical),
@@ -342,79 +401,5 @@ _PLAIN: frozenset[type] = frozenset(
         types.CellType,
         type,
     }
-    | set(_ITERATORS)
+    | set(ITERATORS)
 )
-
-
-def _items(sequence: list[Any] | tuple[Any, ...] | deque[Any]) -> Iterator[Any]:
-    """Items of a list, tuple or deque from the storage beneath, whatever a subclass says."""
-    if isinstance(sequence, list):
-        return list.__iter__(sequence)
-    if isinstance(sequence, tuple):
-        return tuple.__iter__(sequence)
-    return deque.__iter__(sequence)
-
-
-def _is_constant(value: Any) -> bool:
-    """Whether a value is an atom or made of atoms alone, so that its identity means nothing."""
-    if type(value) in (tuple, frozenset, torch.Size):
-        return all(map(_is_constant, value))
-    return type(value) in ATOMS or isinstance(value, type | types.ModuleType)
-
-
-def take(iterator: Any) -> list[Any]:
-    """What an iterator would give, up to a limit; an error it raises stands for the rest."""
-    taken: list[Any] = []
-    try:
-        taken.extend(itertools.islice(iterator, DRAIN))
-    except Exception as error:
-        taken.append(error)
-    return taken
-
-
-def equal(expected: Any, actual: Any) -> bool:
-    """Equality of two objects of which nothing else is known."""
-    if expected is actual:
-        return True
-    plain: Any = object.__eq__
-    if type(expected).__eq__ is plain:
-        return True  # bare objects: that they correspond is all there is to compare
-    same = expected == actual
-    return bool(same.all()) if hasattr(same, "all") else bool(same)
-
-
-def instance_dict(value: Any) -> dict[str, Any] | None:
-    """The instance dictionary, or None."""
-    try:
-        found = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def slot_names(cls: type) -> list[str]:
-    """Names of the slots that a class and its bases declare."""
-    names: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]
-    return names
-
-
-def slot(value: Any, name: str) -> Any:
-    """A slot's value; an empty one compares equal to an empty one."""
-    try:
-        return object.__getattribute__(value, name)
-    except AttributeError:
-        return "<empty slot>"
-
-
-def kind(value: Any) -> str:
-    """A value's class, for messages."""
-    return type(value).__qualname__
-
-
-def short(value: Any, limit: int = 120) -> str:
-    """A value's text, not too long."""
-    try:
-        text = repr(value)
-    except Exception as error:
-        text = f"<{kind(value)}: {error}>"
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

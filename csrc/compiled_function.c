@@ -364,7 +364,7 @@ PyTypeObject GlCompiled_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "graphlift._C.CompiledFunction",
     .tp_basicsize = sizeof(GlCompiled),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
                 Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_new = compiled_new,
     .tp_traverse = (traverseproc)compiled_traverse,

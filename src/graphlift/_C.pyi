@@ -117,7 +117,6 @@ def drop_caches(code: CodeType) -> None:
 
 # --- compiled_function.c, jump.c ---------------------------------------------------------------
 
-@final
 class CompiledFunction:
     """A callable that stands for a Python function: guards, then the entry's code.
 

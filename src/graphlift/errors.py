@@ -1,4 +1,4 @@
-"""The four exceptions by which a capture ends or turns, and the one that users catch.
+"""The four exceptions by which a capture ends or turns, and those that users catch.
 
 Three are graphlift's own words for failure and never mix: `Unsupported` (cut here), `SkipFrame`
 (leave this frame to CPython) and `InternalError` (graphlift's mistake). `ObservedException` is not a
@@ -7,6 +7,8 @@ failure: it carries an exception of the *user's* program through the host interp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import CodeType
 from typing import Any, Final
 
 from graphlift.reasons import Reason
@@ -72,6 +74,26 @@ class SkipFrame(GraphliftError):
 
 class InternalError(GraphliftError):
     """graphlift itself is at fault; the user's frame runs plainly and the error is logged once."""
+
+
+class VerificationError(GraphliftError, AssertionError):
+    """A compiled function did not do what plain Python does (``compile(..., verify=True)``).
+
+    Attributes:
+        differences: a sentence for each, beginning with the place, e.g. ``self.layers[2].weight[0][1]: ...``.
+        function, file, line: the function that was compiled, and where it begins.
+    """
+
+    def __init__(self, code: CodeType, differences: Sequence[str]) -> None:
+        self.differences: Final = tuple(differences)
+        self.function: Final = code.co_qualname
+        self.file: Final = code.co_filename
+        self.line: Final = code.co_firstlineno
+        place = f'{self.function} (File "{self.file}", line {self.line})'
+        shown = [f"  {text}" for text in self.differences[:12]]
+        if len(self.differences) > len(shown):
+            shown.append(f"  ... and {len(self.differences) - len(shown)} more")
+        super().__init__("\n".join((f"compiled {place} differs from plain Python:", *shown)))
 
 
 class ObservedException(Exception):

@@ -88,8 +88,8 @@ def _is_wrapped(module: torch.nn.Module) -> bool:
 def _driver() -> types.FunctionType:
     """A function that calls a module; its code object is new, so that its cache is the module's own."""
 
-    def call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
-        return module(*args, **kwargs)
+    def call_module(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return self(*args, **kwargs)
 
     code = call_module.__code__.replace(co_name="call_module")
     return types.FunctionType(code, globals(), "call_module")

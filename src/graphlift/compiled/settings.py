@@ -13,7 +13,7 @@ from typing import Any, Final
 class Settings:
     """How frames are captured and their graphs compiled; see `graphlift.compile` for the meanings."""
 
-    __slots__ = ("__weakref__", "backend", "dynamic", "fullgraph", "mode", "options")
+    __slots__ = ("__weakref__", "backend", "dynamic", "fullgraph", "mode", "options", "verify")
 
     def __init__(
         self,
@@ -22,12 +22,14 @@ class Settings:
         options: Mapping[str, Any] | None,
         fullgraph: bool,
         dynamic: bool | None,
+        verify: bool = False,
     ) -> None:
         self.backend: Final = backend
         self.mode: Final = mode
         self.options: Final = dict(options) if options else None
         self.fullgraph: Final = fullgraph
         self.dynamic: Final = dynamic
+        self.verify: Final = verify
 
     def wishes(self) -> dict[str, Any]:
         """The keyword arguments of `compile` that ask for these settings."""
@@ -47,6 +49,7 @@ def settings_for(
     options: Mapping[str, Any] | None,
     fullgraph: bool,
     dynamic: bool | None,
+    verify: bool = False,
 ) -> Settings:
     """The one settings object for these wishes.
 
@@ -60,8 +63,8 @@ def settings_for(
         raise ValueError("either mode or options can be given, not both")
     if dynamic not in (None, True, False):
         raise TypeError(f"dynamic must be True, False or None, not {dynamic!r}")
-    settings = Settings(backend, mode, options, bool(fullgraph), dynamic)
+    settings = Settings(backend, mode, options, bool(fullgraph), dynamic, bool(verify))
     chosen = tuple(sorted((name, repr(value)) for name, value in (options or {}).items()))
     named = backend if isinstance(backend, str) else id(backend)
-    key = (named, mode, chosen, settings.fullgraph, dynamic)
+    key = (named, mode, chosen, settings.fullgraph, dynamic, settings.verify)
     return _interned.setdefault(key, settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Final, Literal
 
-from graphlift import _C, config
+from graphlift import _C, config, verification
 
 Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
 
@@ -27,8 +27,10 @@ def _take(stance: Stance) -> Stance:
 
 
 def _settle(values: config.Config) -> None:
-    """Tell the C core whether anything compiled is to be used."""
-    _C.set_bypass(_present == "force_eager" or values.disable)
+    """Tell the C core whether anything compiled is to be used; where not, there is nothing to verify."""
+    bypassed = _present == "force_eager" or values.disable
+    _C.set_bypass(bypassed)
+    verification.pause(bypassed)
 
 
 config.on_change(_settle)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 
 import torch
 
-from graphlift import _C, interop
+from graphlift import _C, interop, verification
 from graphlift.backends import check_name
 from graphlift.compiled.context import Context, new_context, records_of
 from graphlift.compiled.module import compile_module, original_of
@@ -36,6 +36,7 @@ def compile(
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
     disable: bool = False,
+    verify: bool = False,
 ) -> F: ...
 @overload
 def compile(
@@ -47,6 +48,7 @@ def compile(
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
     disable: bool = False,
+    verify: bool = False,
 ) -> Callable[[F], F]: ...
 def compile(
     model: Any = None,
@@ -57,6 +59,7 @@ def compile(
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
     disable: bool = False,
+    verify: bool = False,
 ) -> Any:
     """Make a callable whose tensor work is captured as graphs and run by a backend.
 
@@ -72,10 +75,13 @@ def compile(
         mode: a mode of the backend, e.g. ``"max-autotune"`` of ``"inductor"``.
         options: options of the backend; not together with `mode`.
         disable: give `model` back as it is.
+        verify: at each call run plain Python, too, on copies of all that the call can reach, and compare:
+            results, changes, identity and aliasing, errors. Slow, for finding out who is wrong.
 
     Raises:
         TypeError: `model` is not callable, or an argument has the wrong type.
         ValueError: both `mode` and `options` are given, or the backend's name is unknown.
+        exc.VerificationError: (at calls, under `verify`) the compiled run differs from the plain one.
     """
     if model is None:
         return functools.partial(
@@ -86,11 +92,12 @@ def compile(
             mode=mode,
             options=options,
             disable=disable,
+            verify=verify,
         )
     if disable:
         return model
     check_name(backend)
-    return _wrap(model, settings_for(backend, mode, options, fullgraph, dynamic))
+    return _wrap(model, settings_for(backend, mode, options, fullgraph, dynamic, verify))
 
 
 def _wrap(model: Any, settings: Settings) -> Any:
@@ -138,8 +145,9 @@ def compile_function(function: types.FunctionType, settings: Settings) -> Any:
     if function.__code__.co_flags & _NOT_FRAMES:
         return function
     context = new_context(settings)
-    compiled = _C.CompiledFunction(function, settings, context.capture_call, context)
-    compiled.report = functools.partial(records_of, context)  # type: ignore[attr-defined]
+    kind: Any = verification.VerifiedFunction if settings.verify else _C.CompiledFunction
+    compiled = kind(function, settings, context.capture_call, context)
+    compiled.report = functools.partial(records_of, context)
     weakref.finalize(compiled, Context.retire, context).atexit = False
     return compiled
 

@@ -160,6 +160,14 @@ def treatment_of_file(filename: str) -> FileTreatment:
     return _answers(filename)[1]
 
 
+def holds_state(filename: str) -> bool:
+    """Whether code of this file may keep state of the program's in its globals and classes.
+
+    That of Python, torch, graphlift and of packages that are only a door to C code is their own affair.
+    """
+    return _answers(filename)[0] and in_torch(filename) is None
+
+
 def is_users(filename: str) -> bool:
     """Whether code of this file is the user's own: not installed, nor part of Python, torch or graphlift."""
     if filename.startswith("<"):

@@ -22,6 +22,7 @@ from graphlift.variables.modules import ModuleVariable
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import anchor
 from graphlift.variables.user_defined import UserDefinedObject
+from graphlift.verification import VerifiedFunction
 
 _WRAPPED: Final = _C.CompiledFunction.__dict__["__wrapped__"]
 
@@ -35,8 +36,8 @@ class CompiledFunctionVariable(UserDefinedObject):
 
     __slots__ = ("function",)
 
-    def __init__(self, function: Any, handle: Handle, source: Source) -> None:
-        super().__init__(_C.CompiledFunction, handle, source)
+    def __init__(self, cls: type, function: Any, handle: Handle, source: Source) -> None:
+        super().__init__(cls, handle, source)
         self.function: Final = function
 
     def hash_key(self, tx: Tx) -> Hashable:
@@ -88,13 +89,13 @@ class CompiledFunctionVariable(UserDefinedObject):
         return f"CompiledFunctionVariable({self.function!r})"
 
 
-@wraps(_C.CompiledFunction)
+@wraps(_C.CompiledFunction, VerifiedFunction)
 def wrap_compiled_function(tx: Tx, value: Any, source: Source | None) -> CompiledFunctionVariable:
     """The function beneath is pinned like any function at such a place."""
     at = anchor(tx, value) if source is None else source
-    tx.guard("type", at, _C.CompiledFunction)
+    tx.guard("type", at, type(value))
     function = tx.make.from_value(_WRAPPED.__get__(value), at.child(SlotSource, _WRAPPED))
-    made = CompiledFunctionVariable(function, tx.heap.handle_of(value, at), at)
+    made = CompiledFunctionVariable(type(value), function, tx.heap.handle_of(value, at), at)
     made.handle.tracker = made
     return made
 

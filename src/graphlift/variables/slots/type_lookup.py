@@ -46,6 +46,7 @@ class Binding(Enum):
 _BINDINGS: Final[dict[type, Binding]] = {
     FunctionType: Binding.FUNCTION,
     _C.CompiledFunction: Binding.FUNCTION,
+    VerifiedFunction: Binding.FUNCTION,
     staticmethod: Binding.STATIC,
     classmethod: Binding.CLASS,
     property: Binding.PROPERTY,

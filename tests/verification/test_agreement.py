@@ -173,6 +173,11 @@ PROGRAMS = {
     "numpy": lambda: (lambda x, a: x + float(a.sum()), (torch.ones(2), np.ones(3))),
     "iterators": lambda: (lambda x, i: x * next(i), (torch.ones(2), iter([1, 2, 3]))),
     "generator objects": lambda: (lambda x: (x + 1, (n for n in range(3))), (torch.ones(2),)),
+    "dictionary views": lambda: (
+        lambda x, d: (x + len(d.keys()), d.values(), {"k": x}.items()),
+        (torch.ones(2), {"a": torch.ones(1)}),
+    ),
+    "bound slots": lambda: (lambda x, f: (f(0, x), x + 1), (torch.ones(2), [0].__setitem__)),
     "methods": lambda: (lambda x, f: f(x), (torch.ones(2), torch.nn.Linear(2, 2).forward)),
     "append": lambda: (lambda x, f: f(x), (torch.ones(2), [].append)),
     "empty": lambda: (lambda x: x.sum() + x.mean(), (torch.ones(0),)),
@@ -465,6 +470,72 @@ def test_weak_references_lead_to_copies():
     child = Node(parent)
     assert verified(program)(child, torch.ones(1)) == 1
     assert parent.count == 1
+
+
+def test_copies_do_not_end_what_they_stand_for():
+    ended = []
+
+    class Resource:
+        def __del__(self):
+            ended.append(1)
+
+    resource = Resource()
+    verified(lambda x, r: x + 1)(torch.ones(1), resource)
+    gc.collect()
+    assert not ended
+    del resource
+
+
+def test_state_nested_too_deeply_is_left_alone(nothing_told):
+    nested = []
+    for _ in range(3000):
+        nested = [nested]
+
+    def program(x, items):
+        items.append(1)
+        return x + 1
+
+    assert verified(program)(torch.ones(1), nested) == 2
+    assert len(nested) == 2 and nothing_told == {"recursion"}
+
+
+def test_a_failure_of_verification_is_not_the_programs(monkeypatch, caplog):
+    def fail(*args):
+        raise ZeroDivisionError("inside")
+
+    monkeypatch.setattr("graphlift.verification.trial.World", fail)
+    with caplog.at_level(logging.WARNING, logger="graphlift"):
+        assert verified(lambda x: x + 1)(torch.ones(1)) == 2
+    assert "could not be verified" in caplog.text and "inside" in caplog.text
+    with graphlift.config.patch(suppress_errors=False), pytest.raises(ZeroDivisionError):
+        verified(lambda x: x + 1)(torch.ones(1))
+
+
+def test_lent_names_cause_no_recompiles():
+    def program(x, n, acc=[]):  # noqa: B006
+        history.append(n)
+        acc.append(n)
+        Counted.n += 1
+        return x * len(history[:1]) * Counted.scale[0]
+
+    class Counted:
+        n = 0
+        scale = [2]
+
+    for _ in range(3):
+        history.clear()
+    counter = CompileCounter()
+    plain, checked = graphlift.compile(program, backend=counter), verified(program, backend=counter)
+    counts = []
+    for compiled in (plain, checked):
+        counter.frame_count, before = 0, len(compiled.report())
+        for _ in range(4):
+            history.clear()
+            program.__defaults__[0].clear()
+            Counted.n = 5
+            compiled(torch.ones(1), 1)
+        counts.append((counter.frame_count, len(compiled.report()) - before))
+    assert counts[0] == counts[1]
 
 
 def test_off_costs_nothing():

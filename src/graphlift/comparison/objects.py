@@ -44,7 +44,7 @@ class Comparison:
 
     Attributes:
         differences: one sentence for each, with the path that leads there.
-        uncompared: paths of tensors whose values cannot be read, with the reason.
+        uncompared: paths of values that cannot be compared, with the reason.
         tolerance: relative and absolute tolerance for floating numbers; 0 demands equality (nan = nan),
             None stands for the tolerances of `torch.testing`.
         consume: iterators are compared by what they give, which uses them up; else by their state.
@@ -156,11 +156,21 @@ class Comparison:
                 method(self, expected, actual, path)
                 break
         else:
-            if not self._attributes(expected, actual, path) and not equal(expected, actual):
-                self.differ(path, f"expected {short(expected)}, got {short(actual)}")
+            if not self._attributes(expected, actual, path):
+                self._unknown(expected, actual, path)
             return
         if type(expected) not in _PLAIN:
             self._attributes(expected, actual, path)
+
+    def _unknown(self, expected: Any, actual: Any, path: str) -> None:
+        """Objects that show nothing of themselves, unless they can be asked whether they are equal."""
+        try:
+            same = equal(expected, actual)
+        except Exception as error:
+            self.uncompared.append(f"{path}: {error!r}")
+            return
+        if not same:
+            self.differ(path, f"expected {short(expected)}, got {short(actual)}")
 
     # --- tensors -------------------------------------------------------------------------------
 
@@ -256,6 +266,9 @@ class Comparison:
         others = [item for item in right if type(item) not in ATOMS and id(item) not in self._partner_back]
         for one, other in zip(loose, others, strict=False):
             self.compare(one, other, f"{path}, item {short(one)}")
+
+    def _views(self, expected: Any, actual: Any, path: str) -> None:
+        self.compare(list(expected), list(actual), f"list({path})")
 
     def _mapping_proxies(self, expected: Any, actual: Any, path: str) -> None:
         self._dicts(dict(expected), dict(actual), path)
@@ -379,9 +392,10 @@ _BY_TYPE: tuple[tuple[Any, Compare], ...] = (
     (slice, Comparison._slices),
     (weakref.ref, Comparison._references),
     (types.MappingProxyType, Comparison._mapping_proxies),
+    ((type({}.keys()), type({}.values()), type({}.items())), Comparison._views),
     (ITERATORS, Comparison._iterators),
     (type, Comparison._classes),
-    (types.BuiltinFunctionType, Comparison._builtins),
+    ((types.BuiltinFunctionType, types.MethodWrapperType), Comparison._builtins),
     (SHARED, Comparison._identical),
 )
 
@@ -389,6 +403,7 @@ _BY_TYPE: tuple[tuple[Any, Compare], ...] = (
 _PLAIN: frozenset[type] = frozenset(
     {
         types.BuiltinFunctionType,
+        types.MethodWrapperType,
         dict,
         list,
         tuple,

@@ -127,8 +127,8 @@ class Copier:
 
     def _atom(self, value: Any) -> Any:
         """What has no copy: methods of C types go with their object, other things are what they are."""
-        if type(value) is types.BuiltinFunctionType:
-            owner = value.__self__
+        if isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
+            owner: Any = value.__self__
             if owner is None or isinstance(owner, (types.ModuleType, type)):
                 return value
             made = getattr(self.copy(owner), value.__name__)
@@ -147,6 +147,8 @@ class Copier:
         if hasattr(cls, "__deepcopy__"):
             return self._by_itself(value)
         self._code(cls)
+        if hasattr(cls, "__del__"):
+            return self._share(value)  # the end of a copy must not end what both stand for
         base: Any = next((base for base in _STORAGE if issubclass(cls, base)), object)
         if _says_nothing(cls, base) and _is_python_over(cls, base):
             return self._by_contents(value, cls, base)
@@ -248,6 +250,19 @@ class Copier:
         """A cell belongs to its functions, which are shared: its contents are exchanged instead."""
         return value
 
+    def _view(self, value: Any) -> Any:
+        """Of a dictionary's keys, values or items."""
+        of: dict[Any, Any] = self.copy(gc.get_referents(value)[0])
+        made = (
+            of.keys()
+            if isinstance(value, _KEYS)
+            else of.items()
+            if isinstance(value, _ITEMS)
+            else of.values()
+        )
+        self._remember(value, made)
+        return made
+
     def _proxy(self, value: types.MappingProxyType[Any, Any]) -> Any:
         made = types.MappingProxyType(self.copy(gc.get_referents(value)[0]))
         self._remember(value, made)
@@ -268,6 +283,10 @@ class Copier:
 
 _LEAVES = frozenset({int, float, complex, bool, str, bytes, type(None), types.CodeType})
 
+_KEYS: Any = type({}.keys())
+_VALUES: Any = type({}.values())
+_ITEMS: Any = type({}.items())
+
 _WAYS: dict[type, Callable[[Copier, Any], Any]] = {
     list: Copier._list,
     tuple: Copier._tuple,
@@ -275,6 +294,9 @@ _WAYS: dict[type, Callable[[Copier, Any], Any]] = {
     types.MethodType: Copier._method,
     types.CellType: Copier._cell,
     types.MappingProxyType: Copier._proxy,
+    _KEYS: Copier._view,
+    _VALUES: Copier._view,
+    _ITEMS: Copier._view,
     weakref.ref: Copier._reference,
     torch.Generator: Copier._generator,
 }

@@ -14,11 +14,11 @@ _LOG = logging.getLogger("graphlift")
 _told: set[str] = set()
 
 
-def tell_once(kind: str, text: str) -> None:
-    """Log a warning, once for each kind."""
+def tell_once(kind: str, text: str, error: BaseException | None = None) -> None:
+    """Log a warning, once for each kind, with the error behind it."""
     if kind not in _told:
         _told.add(kind)
-        _LOG.warning("verify: %s", text)
+        _LOG.warning("verify: %s", text, exc_info=error)
 
 
 class Shared:

@@ -69,7 +69,9 @@ def _verified(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    trial = _C.plain_call(Trial, function, backend, args, kwargs)
+    trial = _C.plain_call(_begun, function, backend, args, kwargs)
+    if trial is None:
+        return compiled(*args, **kwargs)
     result, error = None, None
     try:
         result = compiled(*args, **kwargs)
@@ -77,7 +79,7 @@ def _verified(
         raise  # no outcome of the program's
     except BaseException as raised:
         error = raised
-    _C.plain_call(trial.check, result, error)
+    _C.plain_call(_checked, trial, result, error)
     if error is None:
         return result
     context = error.__context__
@@ -86,6 +88,34 @@ def _verified(
     finally:
         error.__context__ = context
         del error, trial
+
+
+def _begun(*call: Any) -> Trial | None:
+    """The trial of a call, or None where there can be none."""
+    try:
+        return Trial(*call)
+    except Exception as error:
+        _failed(error)
+        return None
+
+
+def _checked(trial: Trial, result: Any, error: BaseException | None) -> None:
+    try:
+        trial.check(result, error)
+    except VerificationError:
+        raise
+    except Exception as failure:
+        _failed(failure)
+
+
+def _failed(error: Exception) -> None:
+    """What goes wrong in here is not the program's affair."""
+    if not config.suppress_errors:
+        raise error
+    if isinstance(error, RecursionError):
+        tell_once("recursion", "a call whose state is nested too deeply to be copied is not verified")
+    else:
+        tell_once(f"failure: {error!r}", "a call could not be verified", error)
 
 
 class Trial:

@@ -13,7 +13,7 @@ from typing import Any
 from graphlift.comparison import Comparison
 from graphlift.verification.copying import Copier
 from graphlift.verification.reach import MISSING, Place, Reach
-from graphlift.verification.shared import Shared, tell_once
+from graphlift.verification.shared import Shared
 
 
 class World:
@@ -37,13 +37,13 @@ class World:
         self._reach.follow(function)
 
     def copy(self, value: Any, path: str) -> Any:
-        """The copy of an argument; always the same one for one object."""
+        """The copy of an argument; always the same one for one object.
+
+        Raises:
+            RecursionError: it is nested too deeply.
+        """
         self.shared.where = path
-        try:
-            return self._copier.copy(value)
-        except RecursionError:
-            tell_once("recursion", f"{path} is nested too deeply to be copied; both runs share it")
-            return value
+        return self._copier.copy(value)
 
     def copy_places(self) -> None:
         """Copy what stands in every name that can be reached by now."""

@@ -74,6 +74,7 @@ def test_the_arguments_of_compile():
         ("mode", None, "KEYWORD_ONLY"),
         ("options", None, "KEYWORD_ONLY"),
         ("disable", False, "KEYWORD_ONLY"),
+        ("verify", False, "KEYWORD_ONLY"),
     ]
 
 

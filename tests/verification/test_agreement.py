@@ -400,6 +400,9 @@ def test_nested_verified_calls_and_other_switches():
     outer = verified(lambda x: inner(x) * 2)
     assert outer(torch.ones(1)) == 4
     assert calls == [1]
+    whole = verified(lambda x: verified_inner(x) * 2, fullgraph=True)
+    verified_inner = verified(lambda x: x + 1)
+    assert whole(torch.ones(1)) == 4
     with graphlift.set_stance("force_eager"):
         assert outer(torch.ones(1)) == 4
     assert calls == [1, 1]

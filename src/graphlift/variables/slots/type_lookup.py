@@ -26,6 +26,7 @@ from graphlift.heap import Handle
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import AnchorSource, InstanceDictSource, Source, TypeLookupSource
+from graphlift.verification import VerifiedFunction
 
 
 class Binding(Enum):

@@ -111,7 +111,10 @@ cache_make(PyCodeObject *code, PyObject *settings)
     cache->next = NULL;
     cache->nparams = gl_code_nparams(code);
     cache->simple = cache->nparams == code->co_argcount;
-    cache->skip = 0;
+    cache->quiet = (GlQuiet){0};
+    cache->callee = NULL;
+    cache->callees = cache->misses = 0;
+    cache->skip = cache->plain = 0;
     PyObject_GC_Track(cache);
     return cache;
 }
@@ -222,6 +225,7 @@ gl_cache_match(GlCache *cache, PyObject *function, PyObject *const *params, PyOb
     Py_DECREF(entries);
     if (found != NULL) {
         found->hits++;
+        cache->misses = 0;
         if (at > 0 && unchanged) {
             move_to_front(cache, at);
         }
@@ -268,6 +272,18 @@ gl_cache_prune(GlCache *cache)
     return 0;
 }
 
+int
+gl_cache_give_up(GlCache *cache)
+{
+    PyObject *nothing = PyTuple_New(0);
+    if (nothing == NULL) {
+        return -1;
+    }
+    cache->skip = 1;
+    Py_SETREF(cache->entries, nothing);
+    return 0;
+}
+
 /* --- the Python type ----------------------------------------------------------------------------- */
 
 static int
@@ -310,6 +326,15 @@ cache_clear_entries(GlCache *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+static PyObject *
+cache_give_up(GlCache *self, PyObject *Py_UNUSED(ignored))
+{
+    if (gl_cache_give_up(self) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static int
 cache_traverse(GlCache *self, visitproc visit, void *arg)
 {
@@ -333,6 +358,8 @@ static PyMethodDef methods[] = {
      "Take an entry out, if it is there, and all that are not valid any more."},
     {"clear", (PyCFunction)(void (*)(void))cache_clear_entries, METH_NOARGS,
      "Forget all entries and the skip mark."},
+    {"give_up", (PyCFunction)(void (*)(void))cache_give_up, METH_NOARGS,
+     "Forget all entries and capture nothing more: the original runs, hook on."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -340,6 +367,7 @@ static PyMemberDef members[] = {
     {"entries", T_OBJECT, offsetof(GlCache, entries), READONLY, "the entries, newest hit first"},
     {"settings", T_OBJECT, offsetof(GlCache, settings), READONLY, "the settings it stands for"},
     {"skip", T_BOOL, offsetof(GlCache, skip), 0, "whether nothing more is captured here"},
+    {"plain", T_BOOL, offsetof(GlCache, plain), 0, "whether the original never needs the hook"},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -377,8 +405,7 @@ drop_caches(PyObject *Py_UNUSED(module), PyObject *code)
     }
     GlCodeRecord *record = gl_code_record((PyCodeObject *)code);
     if (record != NULL) {
-        record->idle = 0;
-        record->idle_budget = 0;
+        record->quiet = (GlQuiet){0};
         drop_cache_list(record);
     }
     Py_RETURN_NONE;

@@ -25,22 +25,49 @@ gl_capture_answer(PyObject *answer, int *declined)
     return NULL;
 }
 
-PyObject *
-gl_call_hooked_original(GlThread *thread, PyObject *function, PyObject *const *params, PyObject *context,
-                        PyObject *settings)
+/* What tells one callee from another: a function's code, else the object itself. */
+static const void *
+mark_of_callee(PyObject *callee)
 {
-    gl_region_change(thread, 1, context, settings);
-    thread->let_through = function;
-    PyObject *result = gl_call_spread(function, params);
-    thread->let_through = NULL;
-    gl_region_change(thread, 0, context, settings);
-    return result;
+    if (PyMethod_Check(callee)) {
+        callee = PyMethod_GET_FUNCTION(callee);
+    }
+    return PyFunction_Check(callee) ? PyFunction_GET_CODE(callee) : callee;
 }
 
-static PyObject *
-call_hooked_original(GlCompiled *self, GlThread *thread, PyObject *const *params)
+/* A step that calls something else than before is not quiet any more, unless it does so all the time. */
+static void
+note_callee(GlCache *cache, PyObject *callee)
 {
-    return gl_call_hooked_original(thread, self->function, params, self->context, self->settings);
+    const void *mark = mark_of_callee(callee);
+    if (GL_UNLIKELY(mark != cache->callee) && cache->callees < UCHAR_MAX) {
+        cache->callee = mark;
+        cache->callees++;
+        cache->quiet = (GlQuiet){0};
+    }
+}
+
+/* Calls the original with its own frame let through and every frame below it looked at, if that has led to
+ * anything lately. */
+static PyObject *
+call_original(GlCompiled *self, GlThread *thread, GlCache *cache, PyObject *const *params)
+{
+    if (self->callee_at >= 0 && self->callee_at < cache->nparams) {
+        note_callee(cache, params[self->callee_at]);
+    }
+    if (cache->plain || gl_quiet_spend(&cache->quiet)) {
+        return gl_call_spread(self->function, params);
+    }
+    unsigned long events = thread->events;
+    Py_INCREF(cache);
+    gl_region_change(thread, 1, self->context, self->settings);
+    thread->let_through = self->function;
+    PyObject *result = gl_call_spread(self->function, params);
+    thread->let_through = NULL;
+    gl_region_change(thread, 0, self->context, self->settings);
+    gl_quiet_note(&cache->quiet, thread->events == events);
+    Py_DECREF(cache);
+    return result;
 }
 
 /* Asks for a capture, during which everything on this thread runs plainly. */
@@ -69,7 +96,7 @@ ask_for_capture(GlCompiled *self, GlThread *thread, PyObject *const *params, Py_
 }
 
 static PyObject *
-run_captured(GlCompiled *self, GlThread *thread, GlEntry *entry, PyObject *const *params,
+run_captured(GlCompiled *self, GlThread *thread, GlCache *cache, GlEntry *entry, PyObject *const *params,
              Py_ssize_t nparams, int room)
 {
     PyObject *bound = NULL;
@@ -80,10 +107,38 @@ run_captured(GlCompiled *self, GlThread *thread, GlEntry *entry, PyObject *const
     if (!holds) {
         return gl_call_spread(self->function, params);
     }
-    PyObject *result = entry->function == NULL ? call_hooked_original(self, thread, params)
+    thread->events += entry->function != NULL;
+    PyObject *result = entry->function == NULL ? call_original(self, thread, cache, params)
                                                : gl_call_entry(entry, bound, params, nparams, room);
     Py_XDECREF(bound);
     return gl_kept_by(result, entry);
+}
+
+/* Remembers that no entry fitted and no capture was wanted. Where that is the rule, the guards are not run
+ * any more for this compiled function: from now on it looks into a cache that stays empty. */
+static int
+note_declined(GlCompiled *self, GlCache *cache)
+{
+    if (++self->declined < GL_USELESS_MISSES) {
+        return 0;
+    }
+    unsigned long long hits = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cache->entries); i++) {
+        hits += ((GlEntry *)PyTuple_GET_ITEM(cache->entries, i))->hits;
+    }
+    self->declined = 0;
+    if (hits - self->hits_seen >= GL_USELESS_MISSES) {
+        self->hits_seen = hits;
+        return 0;
+    }
+    /* No settings are None: the cache under it is for all that have done with this code. */
+    GlCache *empty = gl_cache_of((PyCodeObject *)PyFunction_GET_CODE(self->function), Py_None);
+    if (empty == NULL) {
+        return -1;
+    }
+    empty->skip = 1;
+    Py_XSETREF(self->cache, empty);
+    return 0;
 }
 
 static PyObject *
@@ -94,7 +149,7 @@ run_missed(GlCompiled *self, GlThread *thread, GlCache *cache, PyObject *const *
         return NULL;
     }
     if (cache->skip) {
-        return call_hooked_original(self, thread, params);
+        return call_original(self, thread, cache, params);
     }
     int declined;
     GlEntry *entry = gl_capture_answer(ask_for_capture(self, thread, params, nparams), &declined);
@@ -102,9 +157,12 @@ run_missed(GlCompiled *self, GlThread *thread, GlCache *cache, PyObject *const *
         if (PyErr_Occurred()) {
             return NULL;
         }
-        return declined ? call_hooked_original(self, thread, params) : gl_call_spread(self->function, params);
+        if (!declined) {
+            return gl_call_spread(self->function, params);
+        }
+        return note_declined(self, cache) < 0 ? NULL : call_original(self, thread, cache, params);
     }
-    PyObject *result = run_captured(self, thread, entry, params, nparams, room);
+    PyObject *result = run_captured(self, thread, cache, entry, params, nparams, room);
     Py_DECREF(entry);
     return result;
 }
@@ -128,12 +186,15 @@ present_cache(GlCompiled *self)
 
 /* Runs an entry whose guards hold, in the region of a segment; takes over `entry` and `bound`. */
 static inline PyObject *
-run_matched(GlCompiled *self, GlThread *thread, GlEntry *entry, PyObject *bound, PyObject *const *params,
-            Py_ssize_t nparams, int room)
+run_matched(GlCompiled *self, GlThread *thread, GlCache *cache, GlEntry *entry, PyObject *bound,
+            PyObject *const *params, Py_ssize_t nparams, int room)
 {
     PyObject *result;
+    if (gl_review_due(entry)) {
+        gl_review(thread, self->function, entry);
+    }
     if (GL_UNLIKELY(entry->function == NULL)) {
-        result = call_hooked_original(self, thread, params);
+        result = call_original(self, thread, cache, params);
     } else if (bound == NULL) {
         result = gl_call_function(entry->function, params, nparams);
     } else {
@@ -154,11 +215,14 @@ gl_compiled_segment(GlCompiled *self, GlThread *thread, PyObject *const *params,
     }
     gl_region_change(thread, 0, self->context, self->settings);
     PyObject *bound, *result;
-    GlEntry *entry = gl_cache_match(cache, self->function, params, &bound);
-    if (entry == NULL) {
-        result = PyErr_Occurred() ? NULL : run_missed(self, thread, cache, params, nparams, room);
+    GlEntry *entry;
+    if (cache->skip && PyTuple_GET_SIZE(cache->entries) == 0) {
+        result = call_original(self, thread, cache, params);
+    } else if ((entry = gl_cache_match(cache, self->function, params, &bound)) != NULL) {
+        thread->events += entry->worthwhile;
+        result = run_matched(self, thread, cache, entry, bound, params, nparams, room);
     } else {
-        result = run_matched(self, thread, entry, bound, params, nparams, room);
+        result = PyErr_Occurred() ? NULL : run_missed(self, thread, cache, params, nparams, room);
     }
     Py_DECREF(cache);
     return result;
@@ -201,7 +265,7 @@ run_call(GlCompiled *self, GlThread *thread, PyThreadState *tstate, GlCache *cac
         result = gl_compiled_segment(self, thread, params, nparams, room);
     } else {
         gl_region_change(thread, 0, self->context, self->settings);
-        result = run_matched(self, thread, entry, bound, params, nparams, room);
+        result = run_matched(self, thread, cache, entry, bound, params, nparams, room);
     }
     if (result != NULL && GL_UNLIKELY(Py_IS_TYPE(result, &GlJump_Type))) {
         result = gl_follow_jumps(thread, result);
@@ -274,10 +338,16 @@ compiled_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject
 static PyObject *
 compiled_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"function", "settings", "capture", "context", NULL};
+    static char *names[] = {"function", "settings", "capture", "context", "callee_at", NULL};
     PyObject *function, *settings, *capture, *context = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|O:CompiledFunction", names, &PyFunction_Type,
-                                     &function, &settings, &capture, &context)) {
+    Py_ssize_t callee_at = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|On:CompiledFunction", names, &PyFunction_Type,
+                                     &function, &settings, &capture, &context, &callee_at)) {
+        return NULL;
+    }
+    PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
+    if (callee_at < -1 || callee_at >= code->co_argcount) {
+        PyErr_SetString(PyExc_ValueError, "CompiledFunction: callee_at is no positional parameter");
         return NULL;
     }
     if (!PyCallable_Check(capture)) {
@@ -293,6 +363,7 @@ compiled_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->settings = Py_NewRef(settings);
     self->capture = Py_NewRef(capture);
     self->context = Py_NewRef(context);
+    self->callee_at = callee_at;
     return (PyObject *)self;
 }
 

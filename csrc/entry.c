@@ -48,6 +48,8 @@ entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->swap_code = none_to_null(swap_code);
     self->owner = Py_NewRef(owner);
     self->data = Py_NewRef(data);
+    self->review_at = ULLONG_MAX;
+    self->worthwhile = self->function != NULL;
     self->valid = 1;
     return (PyObject *)self;
 }
@@ -104,6 +106,9 @@ static PyMemberDef members[] = {
     {"owner", T_OBJECT, offsetof(GlEntry, owner), 0, "on whose account it was captured"},
     {"data", T_OBJECT, offsetof(GlEntry, data), 0, "anything its maker wants to keep with it"},
     {"hits", T_ULONGLONG, offsetof(GlEntry, hits), 0, "how often its guards held"},
+    {"review_at", T_ULONGLONG, offsetof(GlEntry, review_at), 0,
+     "after how many hits the review handler is asked about it"},
+    {"worthwhile", T_BOOL, offsetof(GlEntry, worthwhile), 0, "whether running it is worth a hook"},
     {"valid", T_BOOL, offsetof(GlEntry, valid), READONLY, "False once invalidated"},
     {NULL, 0, 0, 0, NULL},
 };

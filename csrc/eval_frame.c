@@ -142,11 +142,25 @@ capture_frame(GlThread *thread, _PyInterpreterFrame *frame, GlCache *cache, PyOb
         *hook_off = !declined;
         return NULL;
     }
+    thread->events += entry->function != NULL;
     int holds = gl_guard_run(entry->guards, function, frame->localsplus, cache->nparams, bound);
     if (holds <= 0) {
         Py_CLEAR(entry);
     }
     return entry;
+}
+
+/* The same, where something may be captured. Where not, and the entries never fit, they are let go. */
+static GlEntry *
+missed_frame(GlThread *thread, _PyInterpreterFrame *frame, GlCache *cache, PyObject **bound, int *hook_off)
+{
+    if (!cache->skip) {
+        return frame_handler == NULL ? NULL : capture_frame(thread, frame, cache, bound, hook_off);
+    }
+    if (PyTuple_GET_SIZE(cache->entries) > 0 && ++cache->misses >= GL_USELESS_MISSES) {
+        gl_cache_give_up(cache);
+    }
+    return NULL;
 }
 
 /* Runs a frame, and what is called in it, with the hook off. */
@@ -170,8 +184,13 @@ run_under_settings(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame 
     PyObject *bound = NULL;
     int hook_off = 0;
     GlEntry *entry = gl_cache_match(cache, gl_frame_function(frame), frame->localsplus, &bound);
-    if (entry == NULL && !PyErr_Occurred() && !cache->skip && frame_handler != NULL) {
-        entry = capture_frame(thread, frame, cache, &bound, &hook_off);
+    if (entry != NULL) {
+        thread->events += entry->worthwhile;
+        if (gl_review_due(entry)) {
+            gl_review(thread, gl_frame_function(frame), entry);
+        }
+    } else if (!PyErr_Occurred()) {
+        entry = missed_frame(thread, frame, cache, &bound, &hook_off);
     }
     Py_DECREF(cache);
     if (entry == NULL) {
@@ -180,7 +199,6 @@ run_under_settings(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame 
         }
         return hook_off ? run_unhooked(tstate, thread, frame) : pass_through(tstate, frame, 0);
     }
-    thread->events++;
     PyObject *result = run_entry(tstate, thread, frame, entry, bound);
     Py_DECREF(entry);
     return result;

@@ -75,9 +75,6 @@ plain_call(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs,
 
 /* --- calls with the hook on ---------------------------------------------------------------------- */
 
-/* After this many calls in a row that led to nothing, a callee is let run without the hook. */
-enum { IDLE_CALLS = 4, MOST_DOUBLINGS = 16 };
-
 /* The code object behind a plain function or a method of one; NULL for anything else. */
 static PyCodeObject *
 code_behind(PyObject *callee)
@@ -88,35 +85,15 @@ code_behind(PyObject *callee)
     return PyFunction_Check(callee) ? (PyCodeObject *)PyFunction_GET_CODE(callee) : NULL;
 }
 
-/* Whether the record says that the hook may be left away this time; counts the call if so. */
-static int
-is_idle(GlCodeRecord *record)
-{
-    if (record == NULL || record->idle_budget == 0) {
-        return 0;
-    }
-    record->idle_budget--;
-    return 1;
-}
-
 /* Remembers whether a call under the hook led to anything. */
 static void
 note_call(PyCodeObject *code, int led_to_nothing)
 {
     GlCodeRecord *record = led_to_nothing ? gl_code_record_make(code) : gl_code_record(code);
-    if (record == NULL) {
+    if (record != NULL) {
+        gl_quiet_note(&record->quiet, led_to_nothing);
+    } else {
         PyErr_Clear(); /* out of memory for a count: the count can do without */
-        return;
-    }
-    if (!led_to_nothing) {
-        record->idle = 0;
-        return;
-    }
-    if (record->idle < IDLE_CALLS + MOST_DOUBLINGS) {
-        record->idle++;
-    }
-    if (record->idle >= IDLE_CALLS) {
-        record->idle_budget = 1u << (record->idle - IDLE_CALLS);
     }
 }
 
@@ -125,7 +102,8 @@ call_with_hook(PyObject *callee, PyObject *const *args, size_t nargsf, PyObject 
 {
     GlThread *thread = &gl_thread;
     PyCodeObject *code = code_behind(callee);
-    if (code != NULL && is_idle(gl_code_record(code))) {
+    GlCodeRecord *record = code == NULL ? NULL : gl_code_record(code);
+    if (record != NULL && gl_quiet_spend(&record->quiet)) {
         return PyObject_Vectorcall(callee, args, nargsf, kwnames);
     }
     PyThreadState *tstate = gl_tstate();
@@ -171,8 +149,7 @@ forget_quiet_counts(PyObject *Py_UNUSED(module), PyObject *code)
     }
     GlCodeRecord *record = gl_code_record((PyCodeObject *)code);
     if (record != NULL) {
-        record->idle = 0;
-        record->idle_budget = 0;
+        record->quiet = (GlQuiet){0};
     }
     Py_RETURN_NONE;
 }

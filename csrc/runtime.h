@@ -106,8 +106,16 @@ typedef struct {
     PyObject *owner;
     PyObject *data;
     unsigned long long hits;
+    unsigned long long review_at; /* so many hits, and whether it is worth its cost is asked */
+    char worthwhile;              /* whether a call that only ran this has led to something */
     char valid;
 } GlEntry;
+
+/* How often in a row the hook found nothing, and for how many calls it is left away therefore. */
+typedef struct {
+    unsigned char idle;
+    unsigned int budget;
+} GlQuiet;
 
 typedef struct GlCache {
     PyObject_HEAD
@@ -116,8 +124,13 @@ typedef struct GlCache {
     PyObject *entries; /* a tuple, newest hit first; replaced, or turned in place when nobody else holds it */
     struct GlCache *next;
     Py_ssize_t nparams;
-    char simple; /* positional parameters only */
-    char skip;
+    GlQuiet quiet;           /* of calls of the original with the hook on */
+    const void *callee;      /* what the original, a single call, called last; only compared */
+    unsigned char callees;   /* how often that was another one */
+    unsigned char misses;    /* calls in a row that no entry fitted, with `skip` set */
+    char simple;             /* positional parameters only */
+    char skip;               /* nothing more is captured here: the original runs, hook on */
+    char plain;              /* the original never needs the hook */
 } GlCache;
 
 extern PyTypeObject GlEntry_Type;
@@ -127,8 +140,7 @@ extern PyTypeObject GlCache_Type;
 typedef struct {
     GlCache *caches; /* list of strong references */
     char skip;
-    unsigned char idle;       /* calls in a row under the hook that led to nothing */
-    unsigned int idle_budget; /* calls that still run without the hook */
+    GlQuiet quiet; /* of `call_hooked` */
 } GlCodeRecord;
 
 /* The record of a code object: NULL when it has none (never an error). */
@@ -150,6 +162,13 @@ GlCache *gl_cache_of(PyCodeObject *code, PyObject *settings);
 GlEntry *gl_cache_match(GlCache *cache, PyObject *function, PyObject *const *params, PyObject **bound);
 
 int gl_cache_prune(GlCache *cache);
+
+/* Forgets all entries and captures nothing more here; 0, or -1 with an error set. */
+int gl_cache_give_up(GlCache *cache);
+
+/* So many calls in a row that no entry fits, where nothing more is captured, and entries are not asked any
+ * more. */
+enum { GL_USELESS_MISSES = 64 };
 int gl_cache_init(PyObject *module);
 int gl_entry_init(PyObject *module);
 
@@ -198,6 +217,9 @@ typedef struct {
     PyObject *context;
     PyObject *capture;
     GlCache *cache; /* of the code seen last; NULL before the first call */
+    unsigned long long hits_seen; /* of the cache's entries, when misses were last counted from nought */
+    Py_ssize_t callee_at;  /* which parameter a step calls; -1: none, or not known */
+    unsigned char declined; /* calls since then that no entry fitted, and no capture was wanted */
     PyObject *dict;
     PyObject *weakrefs;
 } GlCompiled;
@@ -210,10 +232,6 @@ extern PyTypeObject GlJump_Type;
 PyObject *gl_compiled_segment(GlCompiled *self, GlThread *thread, PyObject *const *params,
                               Py_ssize_t nparams, int room);
 
-/* Calls the original with its own frame let through but every frame below it looked at. */
-PyObject *gl_call_hooked_original(GlThread *thread, PyObject *function, PyObject *const *params,
-                                  PyObject *context, PyObject *settings);
-
 /* `result`; if it is a jump, `entry` lives until it was followed to its target's end, whoever drops it from the
  * cache meanwhile. */
 PyObject *gl_kept_by(PyObject *result, GlEntry *entry);
@@ -224,6 +242,30 @@ PyObject *gl_follow_jumps(GlThread *thread, PyObject *result);
 /* A new reference to the Entry in what a capture or the frame handler answered, which it takes over.
  * NULL without an error: None or NotImplemented, told apart by `*declined` (1: None, so remember). */
 GlEntry *gl_capture_answer(PyObject *answer, int *declined);
+
+/* --- quiet.c ------------------------------------------------------------------------------------- */
+
+/* Whether the hook may be left away this time; counts the call if so. */
+static inline int
+gl_quiet_spend(GlQuiet *quiet)
+{
+    if (quiet->budget == 0) {
+        return 0;
+    }
+    quiet->budget--;
+    return 1;
+}
+
+/* Remembers whether a call under the hook led to nothing. */
+void gl_quiet_note(GlQuiet *quiet, int led_to_nothing);
+
+/* Whether an entry has been hit often enough to ask what it is worth. */
+#define gl_review_due(entry) GL_UNLIKELY((entry)->hits >= (entry)->review_at)
+
+/* Asks the review handler about an entry that is about to run. It runs in any case. */
+void gl_review(GlThread *thread, PyObject *function, GlEntry *entry);
+
+int gl_quiet_init(PyObject *module);
 
 PyObject *gl_compiled_getattro(PyObject *self, PyObject *name);
 int gl_compiled_setattro(PyObject *self, PyObject *name, PyObject *value);

@@ -34,6 +34,13 @@ def hook_depth() -> int:
 def hook_installed() -> bool:
     """Whether CPython's evaluator pointer is ours at this moment."""
 
+def set_review_handler(handler: Callable[[object, FunctionType, Entry], object] | None) -> None:
+    """Set what is asked about an entry that has been hit `Entry.review_at` times (process-wide).
+
+    Called as ``handler(context, function, entry)`` like the frame handler, just before the entry runs;
+    `Entry.review_at` has been put out of reach. What it raises is only reported.
+    """
+
 def mark_skip(code: CodeType, skip: bool = True) -> None:
     """Tell the hook to pass this code object through without asking."""
 
@@ -66,6 +73,8 @@ class Entry:
     stay, and the binding is the first local after them, which must not be a cell. Where it is None, or
     cannot be put in the frame, `function` is called in the frame's place.
     An entry that is not valid is passed over, and taken out of its cache before the next capture.
+    When `hits` has reached `review_at` the review handler is asked about it. `worthwhile` says whether a hook
+    that led to no more than this entry has led to something.
     """
 
     def __init__(
@@ -85,6 +94,8 @@ class Entry:
     owner: object
     data: object
     hits: int
+    review_at: int
+    worthwhile: bool
     @property
     def valid(self) -> bool: ...
     def invalidate(self) -> None: ...
@@ -93,7 +104,10 @@ class Entry:
 class Cache:
     """The entries of one code object under one group of capture settings.
 
-    `skip` says that nothing more is captured here: calls that no entry fits run the original, hook on.
+    `skip` says that nothing more is captured here: calls that no entry fits run the original, hook on, and
+    entries that never fit are forgotten. `plain` says that the original never needs the hook. A compiled
+    function's original that led to nothing four times in a row runs without the hook for the next 1, 2, 4, …
+    calls.
     """
 
     @property
@@ -102,12 +116,15 @@ class Cache:
     @property
     def settings(self) -> object: ...
     skip: bool
+    plain: bool
     def add(self, entry: Entry) -> None:
         """Put an entry in front (also one that is there already)."""
     def remove(self, entry: Entry) -> None:
         """Take an entry out if it is there, and all that are not valid any more."""
     def clear(self) -> None:
         """Forget all entries and the skip mark."""
+    def give_up(self) -> None:
+        """Forget all entries and set the skip mark."""
 
 def cache_of(code: CodeType, settings: object) -> Cache:
     """The cache of `code` under `settings` (compared by identity); made when first asked for."""
@@ -128,6 +145,8 @@ class CompiledFunction:
             itself, if it is to be kept), with None (run the original, hook on) or with NotImplemented
             (run the original plainly, this once).
         context: handed to the frame handler for frames that run inside.
+        callee_at: the positional parameter that the function calls, if that is all it does: when another
+            callee comes, the hook is turned on for it, whatever calls led to before. -1: none.
 
     Attributes set on it stay its own, except `__code__`, `__defaults__` and `__kwdefaults__`, which are
     the function's; what it lacks is read from the function. It runs its original plainly during a capture
@@ -140,6 +159,7 @@ class CompiledFunction:
         settings: object,
         capture: Callable[[CompiledFunction, tuple[Any, ...]], Entry | NotImplementedType | None],
         context: object = None,
+        callee_at: int = -1,
     ) -> None: ...
     @property
     def __wrapped__(self) -> FunctionType: ...

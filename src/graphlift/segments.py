@@ -14,7 +14,7 @@ from typing import Any
 
 from graphlift import _C
 from graphlift.codegen.continuations import PUSH
-from graphlift.codegen.resume import Shape, call_code, exits_of, resume_code, segment_function, step_code
+from graphlift.codegen.resume import Shape, call_code, callee_at, exits_of, resume_code, segment_function, step_code
 from graphlift.interpreter.graph_break import Cut
 from graphlift.interpreter.resumed import register
 
@@ -88,7 +88,14 @@ class Segments:
         else:
             code = call_code(cut.code, cut.shape, cut.operands, exits, targets, cut.finish or PUSH)
         _C.mark_skip(code)
-        return Segment(self._compiled(code, cut.module_globals, _leave_alone), segments, cut.code)
+        compiled = self._compiled(code, cut.module_globals, _leave_alone, _callee_at(cut))
+        self._leave_to_python(code, plain=cut.operands is not None and cut.finish in (None, PUSH))
+        return Segment(compiled, segments, cut.code)
+
+    def _leave_to_python(self, code: CodeType, plain: bool) -> None:
+        """Let the C core run a step's code without asking; `plain`: all it does is call a segment."""
+        cache = _C.cache_of(code, self._settings)
+        cache.skip, cache.plain = True, plain
 
     def _resume(self, code: CodeType, shape: Shape, namespace: dict[str, Any]) -> Segment:
         key = (id(code), shape, None, -1, None, id(namespace))
@@ -99,9 +106,16 @@ class Segments:
             segment = self._known[key] = Segment(self._compiled(made, namespace, self._capture), [], code)
         return segment
 
-    def _compiled(self, code: CodeType, namespace: dict[str, Any], capture: Any) -> _C.CompiledFunction:
+    def _compiled(
+        self, code: CodeType, namespace: dict[str, Any], capture: Any, callee_at: int = -1
+    ) -> _C.CompiledFunction:
         function = segment_function(code, namespace)
-        return _C.CompiledFunction(function, self._settings, capture, self._context)
+        return _C.CompiledFunction(function, self._settings, capture, self._context, callee_at)
+
+
+def _callee_at(cut: Cut) -> int:
+    """Which parameter of a step's code it calls; -1 if it is no call, or not known."""
+    return -1 if cut.operands is not None else callee_at(cut.code, cut.shape)
 
 
 def _leave_alone(compiled: _C.CompiledFunction, params: tuple[Any, ...]) -> None:

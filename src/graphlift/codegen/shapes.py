@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_NEWLOCALS, CO_OPTIMIZED
+from types import CodeType
 from typing import Any, Literal, NamedTuple
 
-from graphlift.bytecode.decode import Decoded
+from graphlift.bytecode.decode import Decoded, decode
 from graphlift.bytecode.exception_table import Region
 from graphlift.bytecode.stack_depth import effect
 from graphlift.bytecode.versions import LAYOUT
@@ -177,6 +178,19 @@ def _bound_after(decoded: Decoded, shape: Shape) -> set[str]:
         elif handler in ("STORE_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR"):
             bound.discard(name)
     return bound
+
+
+def callee_at(code: CodeType, shape: Shape) -> int:
+    """Which of the shape's parameters the step calls; -1 if it is no call."""
+    decoded = decode(code)
+    step = decoded.step(shape.index)
+    if step.op not in BESIDE:
+        return -1
+    at = len(shape.stack) - BESIDE[step.op] - int(step.operand)
+    # The callable stands below its object, or beside a NULL.
+    at += shape.stack[at] == "null"
+    name, parameters = f".stack{at}", shape.parameters
+    return parameters.index(name) if name in parameters else -1
 
 
 # --- how a step changes the stack -----------------------------------------------------------------

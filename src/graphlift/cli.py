@@ -22,6 +22,7 @@ from typing import Any
 import torch
 
 from graphlift import _C, config, events
+from graphlift.compiled import nothing_given_up
 from graphlift.report.explain import explain
 from graphlift.report.explanation import ExplainOutput
 from graphlift.report.gathered import KINDS
@@ -114,6 +115,6 @@ def explain_script(path: str, arguments: Sequence[str]) -> ExplainOutput:
     output = ExplainOutput(path)
     sys.argv = [path, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    with events.subscribed(output.note, *KINDS):
+    with events.subscribed(output.note, *KINDS), nothing_given_up():
         runpy.run_path(path, run_name="__main__")
     return output

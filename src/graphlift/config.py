@@ -35,6 +35,12 @@ class Config:
     recompile_limit: int = _at_least(1, 8)
     """Captures of one code object for one owner after which it runs plainly."""
 
+    give_up_after: int = _at_least(1, 16)
+    """Runs of a frame with cuts after which it is asked whether its graphs are worth their cost."""
+
+    give_up_below: int = _at_least(0, 3)
+    """Operations between cuts, on the average, below which the frame runs plainly; 0: never give up so."""
+
     cache_keep: int = _at_least(0, 4)
     """Entries of a code object that outlive their owner: ``compile(f)(x)`` in a loop captures once."""
 
@@ -81,6 +87,8 @@ current: Config = defaults()
 disable: bool
 suppress_errors: bool
 recompile_limit: int
+give_up_after: int
+give_up_below: int
 cache_keep: int
 automatic_dynamic: bool
 assume_static_by_default: bool

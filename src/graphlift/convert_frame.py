@@ -25,6 +25,8 @@ from graphlift.guards.holding import NotGuardableError
 from graphlift.interpreter.capture import Assumption, forced_breaks
 from graphlift.interpreter.graph_break import Cut, SegmentName
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
+from graphlift.meta_propagation.state import COUNTERS, SETTERS
+from graphlift.output_graph import CapturedGraph
 from graphlift.quiet import capturing, collector_back, collector_paused
 from graphlift.reasons import Reason
 from graphlift.segments import Segment, Segments
@@ -32,6 +34,15 @@ from graphlift.sources import Source
 from graphlift.user_frames import Place, UserFrame
 
 _product_numbers = itertools.count()
+
+#: So many calls and turns of loops that are done at capture save about as much time as one operation takes.
+_PYTHON_STEPS = 16
+
+
+def _computing(graph: CapturedGraph) -> int:
+    """How many operations of a graph do more than change torch's state."""
+    targets = [operation.target for operation in graph.operations]
+    return sum(target not in SETTERS and target not in COUNTERS for target in targets)
 
 
 class Published:
@@ -42,6 +53,8 @@ class Published:
     Attributes:
         guards: the compiled guards.
         segments: those that the entry's code jumps to.
+        worth: operations of the graph that compute something, and Python work that is done beforehand.
+        capture_id: of the capture.
     """
 
     def __init__(
@@ -50,7 +63,11 @@ class Published:
         names: Sequence[str],
         namespace: dict[str, Any],
         segments: list[Segment],
+        worth: int,
+        capture_id: int,
     ) -> None:
+        self.worth = worth
+        self.capture_id = capture_id
         self.guards = guards
         self.segments = segments
         self._names = tuple(names)
@@ -156,7 +173,7 @@ class Conversion:
             with capturing(), self._phase("translate"):
                 translator = InstructionTranslator(capture, self.function, self.params)
                 translation = self._translated(translator, self._namer(used) if careful else None)
-            return self._captured_entry(translation, used)
+            return self._captured_entry(translation, used, capture.calls + capture.turns)
         except ObservedException:
             return self._plain_entry(capture.assumptions.rows)
         except SkipFrame:
@@ -208,9 +225,9 @@ class Conversion:
 
     def _plain_entry(self, assumptions: list[Assumption]) -> _C.Entry:
         guards = self._guards(assumptions, ())
-        return _C.Entry(guards.program, None, None, self.owner, Published(guards, (), {}, []))
+        return _C.Entry(guards.program, None, None, self.owner, Published(guards, (), {}, [], 0, self.id))
 
-    def _captured_entry(self, translation: Translation, used: list[Segment]) -> _C.Entry:
+    def _captured_entry(self, translation: Translation, used: list[Segment], absorbed: int) -> _C.Entry:
         graph = translation.graph
         if not graph.operations and not used:  # nothing that a backend could do better than CPython
             return self._plain_entry(translation.assumptions)
@@ -234,11 +251,16 @@ class Conversion:
             guards = self._guards([*translation.assumptions, *relations], emitted.bound)
         namespace = self.function.__globals__
         namespace.update(globals_)
-        published = Published(guards, tuple(globals_), namespace, used)
+        worth = absorbed // _PYTHON_STEPS + _computing(graph)
+        published = Published(guards, tuple(globals_), namespace, used, worth, self.id)
         if events.listening(events.BytecodeMade):
             events.emit(events.BytecodeMade(self.id, self.code, code))
         function = FunctionType(code, namespace, self.function.__name__)
-        return _C.Entry(guards.program, function, emitted.as_swap(), self.owner, published)
+        entry = _C.Entry(guards.program, function, emitted.as_swap(), self.owner, published)
+        entry.worthwhile = worth >= config.give_up_below
+        if used:
+            entry.review_at = config.give_up_after
+        return entry
 
     def _guards(self, assumptions: list[Assumption], outputs: Sequence[Source]) -> CompiledGuards:
         guards = [Guard(row.kind, row.source, row.payload, row.where) for row in assumptions]

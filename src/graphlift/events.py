@@ -173,6 +173,23 @@ class GaveUp(Event):
 
 
 @dataclass(slots=True)
+class LeftToPython(Event):
+    """A frame that was captured runs plainly from now on: its graphs hold too little to be worth a cut.
+
+    Attributes:
+        code: the code object: the user's, or a resume function's.
+        why: one sentence.
+        captures: numbers of the captures that run no more.
+        owner: the compiled object's own list of records, or None.
+    """
+
+    code: CodeType
+    why: str
+    captures: Sequence[int] = ()
+    owner: Any = None
+
+
+@dataclass(slots=True)
 class InternalFailure(Event):
     """graphlift itself failed on this frame, which runs plainly."""
 

@@ -129,6 +129,7 @@ class CaptureRecord:
         guard_count: guards of the entry made.
         seconds: time by phase.
         error: graphlift's own failure, as text, or None.
+        left_to_python: why what was captured runs no more, or None; see `config.give_up_below`.
     """
 
     capture_id: int
@@ -144,6 +145,7 @@ class CaptureRecord:
     guard_count: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     error: str | None = None
+    left_to_python: str | None = None
     _guard_lines: Callable[[], Sequence[str]] = field(default=tuple, repr=False)
 
     @property
@@ -169,7 +171,8 @@ class CaptureRecord:
             f"{nodes} operations, {len(self.breaks)} breaks, {self.guard_count} guards, "
             f"{self.total_seconds * 1e3:.1f} ms"
         )
-        return "\n  because ".join((text, *self.recompile_reasons))
+        text = "\n  because ".join((text, *self.recompile_reasons))
+        return f"{text}\n  runs plainly since: {self.left_to_python}" if self.left_to_python else text
 
 
 class CaptureLog:
@@ -257,6 +260,14 @@ def _gave_up(event: events.GaveUp) -> None:
         event.owner.gave_up.append(f"{event.code.co_qualname}: {event.why}")
 
 
+def _left_to_python(event: events.LeftToPython) -> None:
+    if isinstance(event.owner, CaptureLog):
+        gone = set(event.captures)
+        for record in event.owner.records:
+            if record.capture_id in gone:
+                record.left_to_python = event.why
+
+
 events.subscribe(_started, events.CaptureStarted)
 events.subscribe(_finished, events.CaptureFinished)
 events.subscribe(_graph, events.GraphFinished)
@@ -265,3 +276,4 @@ events.subscribe(_entry, events.EntryAdded)
 events.subscribe(_recompiling, events.Recompiling)
 events.subscribe(_failure, events.InternalFailure)
 events.subscribe(_gave_up, events.GaveUp)
+events.subscribe(_left_to_python, events.LeftToPython)

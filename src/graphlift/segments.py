@@ -14,7 +14,15 @@ from typing import Any
 
 from graphlift import _C
 from graphlift.codegen.continuations import PUSH
-from graphlift.codegen.resume import Shape, call_code, callee_at, exits_of, resume_code, segment_function, step_code
+from graphlift.codegen.resume import (
+    Shape,
+    call_code,
+    callee_at,
+    exits_of,
+    resume_code,
+    segment_function,
+    step_code,
+)
 from graphlift.interpreter.graph_break import Cut
 from graphlift.interpreter.resumed import register
 

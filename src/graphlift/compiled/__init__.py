@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphlift.compiled.context import records_of, reset
 from graphlift.compiled.stance import set_stance
+from graphlift.compiled.worth import nothing_given_up
 from graphlift.compiled.wrap import compile
 
-__all__ = ["compile", "records_of", "reset", "set_stance"]
+__all__ = ["compile", "nothing_given_up", "records_of", "reset", "set_stance"]

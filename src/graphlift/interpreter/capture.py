@@ -100,6 +100,8 @@ class Capture:
         grad_mode: whether grad mode was on at the beginning.
         entered: torch's global state at the beginning of each ``with`` block, by what leaves it.
         writes: when what the backend makes of the graph writes to its inputs.
+        calls: Python functions called so far.
+        turns: turns of loops so far.
     """
 
     def __init__(
@@ -129,7 +131,8 @@ class Capture:
         self.entered: dict[Var, Any] = {}
         self.writes = writes_of(settings.backend)
         self._builders: list[Builder] = []
-        self._turns = 0
+        self.calls = 0
+        self.turns = 0
 
     def maker(self, tx: Tx) -> Make:
         """The makers of trackers for one translator."""
@@ -151,9 +154,9 @@ class Capture:
 
     def turn(self, tx: Tx) -> None:
         """Count a turn of a loop; breaks when there are more than any capture should follow."""
-        self._turns += 1
-        if self._turns > config.turn_limit:
-            self._turns = 0
+        self.turns += 1
+        if self.turns > config.turn_limit:
+            self.turns = 0
             tx.fail(Reason.TOO_LONG, f"more than {config.turn_limit} turns of loops in one capture")
 
     def close(self) -> None:

@@ -36,6 +36,7 @@ def inline(
         tx.fail(Reason.GENERATOR, f"a call of the coroutine function {code.co_qualname}")
     if tx.depth >= config.inline_depth:
         tx.fail(Reason.RECURSION, f"{code.co_qualname} is {tx.depth} calls deep")
+    tx.capture.calls += 1
     frame = FrameState(code, decode(code), bound, closure, module_globals)
     callee = InliningInstructionTranslator(tx.capture, frame, tx)
     callee.last = tx.begin_call(function)

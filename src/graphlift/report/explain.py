@@ -32,7 +32,7 @@ def explain(model: Callable[..., Any], *, dynamic: bool | None = None) -> Callab
         # A backend made for this call stands for settings of its own, hence for an empty cache.
         fresh = compiled.compile(model, backend=as_it_is, dynamic=dynamic)
         gathered = ExplainOutput(name_of(model))
-        with events.subscribed(gathered.note, *KINDS, this_thread=True):
+        with events.subscribed(gathered.note, *KINDS, this_thread=True), compiled.nothing_given_up():
             fresh(*args, **kwargs)
         return gathered
 

@@ -40,7 +40,9 @@ class Artifact:
 
 
 ARTIFACTS: dict[str, Artifact] = {
-    "graph_breaks": Artifact((events.GraphBroken,), text.of_break, "where and why graphs are cut"),
+    "graph_breaks": Artifact(
+        (events.GraphBroken, events.LeftToPython), text.of_break, "where and why graphs are cut"
+    ),
     "guards": Artifact((events.EntryAdded,), text.of_guards, "what each entry assumes"),
     "recompiles": Artifact(
         (events.Recompiling, events.GaveUp), text.of_recompile, "which guard made a frame be captured again"

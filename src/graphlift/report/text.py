@@ -19,8 +19,10 @@ def of_step(event: events.Step) -> str:
     return f"TRACE {event.opname} {event.argument} [{', '.join(map(str, event.stack))}]"
 
 
-def of_break(event: events.GraphBroken) -> str:
-    """The whole explanation of a break."""
+def of_break(event: events.GraphBroken | events.LeftToPython) -> str:
+    """The whole explanation of a break, or that a frame has too many."""
+    if isinstance(event, events.LeftToPython):
+        return f"LEFT TO PYTHON: {place(event.code)}: {event.why}"
     return f"GRAPH BREAK: {event.message()}"
 
 

@@ -51,10 +51,11 @@ demo: demo-environment build ## real models, eager and compiled side by side
 first: build ## the README's first example
 	$(PY) examples/first.py
 
-bench: demo-environment build ## capture time and call overhead beside torch.compile
+bench: demo-environment build ## capture time and call overhead beside torch.compile, breaks beside plain Python
 	$(PY) benchmarks/capture.py
 	$(PY) benchmarks/call_overhead.py
 	$(PY) benchmarks/broken_models.py
+	$(PY) benchmarks/breaks.py
 
 stress: build ## long runs: a million calls, ten thousand captures, eight threads, deep recursion
 	@for program in tests/stress/[a-z]*.py; do echo "== $$program"; $(PY) $$program || exit 1; done

@@ -127,7 +127,7 @@ note_declined(GlCompiled *self, GlCache *cache)
         hits += ((GlEntry *)PyTuple_GET_ITEM(cache->entries, i))->hits;
     }
     self->declined = 0;
-    if (hits - self->hits_seen >= GL_USELESS_MISSES) {
+    if (hits - self->hits_seen >= GL_USELESS_MISSES / 2) {
         self->hits_seen = hits;
         return 0;
     }

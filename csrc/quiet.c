@@ -60,13 +60,14 @@ set_review_handler(PyObject *Py_UNUSED(module), PyObject *handler)
                      Py_TYPE(handler)->tp_name);
         return NULL;
     }
-    Py_XSETREF(review_handler, handler == Py_None ? NULL : Py_NewRef(handler));
-    Py_RETURN_NONE;
+    PyObject *former = review_handler == NULL ? Py_NewRef(Py_None) : review_handler;
+    review_handler = handler == Py_None ? NULL : Py_NewRef(handler);
+    return former;
 }
 
 static PyMethodDef functions[] = {
     {"set_review_handler", set_review_handler, METH_O,
-     "Set what is asked about an entry that has been hit `review_at` times."},
+     "Set what is asked about an entry that has been hit `review_at` times; returns the former."},
     {NULL, NULL, 0, NULL},
 };
 

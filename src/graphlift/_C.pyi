@@ -34,11 +34,13 @@ def hook_depth() -> int:
 def hook_installed() -> bool:
     """Whether CPython's evaluator pointer is ours at this moment."""
 
-def set_review_handler(handler: Callable[[object, FunctionType, Entry], object] | None) -> None:
+def set_review_handler(
+    handler: Callable[[object, FunctionType, Entry], object] | None,
+) -> Callable[[object, FunctionType, Entry], object] | None:
     """Set what is asked about an entry that has been hit `Entry.review_at` times (process-wide).
 
     Called as ``handler(context, function, entry)`` like the frame handler, just before the entry runs;
-    `Entry.review_at` has been put out of reach. What it raises is only reported.
+    `Entry.review_at` has been put out of reach. What it raises is only reported. Returns the former.
     """
 
 def mark_skip(code: CodeType, skip: bool = True) -> None:

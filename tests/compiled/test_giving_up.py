@@ -182,3 +182,19 @@ def test_recursion_through_a_frame_that_is_given_up_meanwhile(left: list[str]) -
     for depth in (5, 40, 40, 7):
         assert compiled(ONES, depth) == 3.0 + depth
     assert "walk" in left
+
+
+def test_what_cannot_be_captured_is_tried_again_after_a_reset() -> None:
+    graphlift.reset()
+    counter = CompileCounter()
+
+    def sized(x: Any, number: int) -> Any:
+        return x * 2 + 1 + len("x" * number)
+
+    compiled = graphlift.compile(sized, backend=counter, dynamic=False)
+    for number in range(100):
+        assert torch.equal(compiled(ONES, number), sized(ONES, number))
+    assert counter.frame_count == config.recompile_limit
+    graphlift.reset()
+    compiled(ONES, 1)
+    assert counter.frame_count == config.recompile_limit + 1

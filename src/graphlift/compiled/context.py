@@ -98,7 +98,7 @@ class Context:
             trim(cache)
         else:
             # Skipped, or graphlift failed on it: to try again at each call would only cost time.
-            self._given_up[code] = True
+            self._given_up[code] = _touched[code] = True
         return entry
 
     def _policy(self, code: CodeType) -> DynamicPolicy:
@@ -119,7 +119,7 @@ class Context:
         return True
 
     def _give_up(self, code: CodeType, reasons: list[str]) -> None:
-        self._given_up[code] = True
+        self._given_up[code] = _touched[code] = True
         why = f"{code.co_qualname} was captured {config.recompile_limit} times (config.recompile_limit)"
         events.emit(events.GaveUp(0, code, why, reasons, self.log))
 

@@ -198,7 +198,8 @@ def bind_c_method(name: str, instance: Any) -> Any:
     for owner in mro_of(type(instance)):
         found = namespace_of(owner).get(name)
         if hasattr(type(found), "__objclass__"):
-            return found.__get__(instance)  # type: ignore[union-attr]
+            # CPython 3.11 crashes on some C methods (of compiled patterns, say) when the class is left out.
+            return found.__get__(instance, type(instance))  # type: ignore[union-attr]
     return getattr(instance, name)
 
 

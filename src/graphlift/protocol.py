@@ -98,6 +98,11 @@ class Codegen(ABC):
             Unsupported: the contents lead back to an object that is just being built.
         """
 
+    @abstractmethod
+    def at_last(self, place: Callable[[], None]) -> None:
+        """Run `place` (which emits code and leaves the stack as it was) when all objects are filled and all
+        side effects done: for iterators, whose place in a sequence depends on how long that is by then."""
+
 
 class Make(ABC):
     """Makers of trackers; another file's tracker is made only through these.

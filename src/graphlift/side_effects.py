@@ -40,6 +40,7 @@ class SideEffects:
                 write_back(self._codegen, handle)
             else:
                 self._writer(handle)(handle)
+        self._codegen.put_in_place()
 
     def _writer(self, handle: Handle) -> Callable[[Handle], None]:
         real = handle.real

@@ -58,6 +58,7 @@ class PyCodegen(Codegen):
         self._made: dict[Var, Label] = {}
         self._making: set[Var] = set()
         self._fills: list[Callable[[], None]] = []
+        self._places: list[Callable[[], None]] = []
         self._depth = 0
         self._temporaries = 0
         self._anchor = anchor
@@ -125,6 +126,15 @@ class PyCodegen(Codegen):
     def later(self, fill: Callable[[], None]) -> None:
         """See `protocol.Codegen.later`."""
         self._fills.append(fill)
+
+    def at_last(self, place: Callable[[], None]) -> None:
+        """See `protocol.Codegen.at_last`."""
+        self._places.append(place)
+
+    def put_in_place(self) -> None:
+        """Emit what was to come at last; called when the side effects are emitted."""
+        while self._places:
+            self._places.pop(0)()
 
     # --- loads -----------------------------------------------------------------------------
 

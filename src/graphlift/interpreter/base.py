@@ -23,6 +23,7 @@ from graphlift.reasons import Reason
 from graphlift.rules import files
 from graphlift.sources import Source
 from graphlift.user_frames import Place, UserFrame
+from graphlift.variables import sets
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.methods import BoundMethodVariable
 from graphlift.variables.slots import calls, items, iteration
@@ -221,7 +222,8 @@ class InstructionTranslatorBase(Translator):
         if type(value) is tuple:
             return self.make.tuple([self.code_constant(item) for item in value])
         if type(value) is frozenset:
-            return self.make.set([self.code_constant(item) for item in value], frozenset)
+            made = self.make.set([self.code_constant(item) for item in value], frozenset)
+            return sets.in_the_order_of(value, made)
         return ConstantVariable(value)
 
     def call(self, function: Var, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None) -> Var:

@@ -61,7 +61,8 @@ class VariableTracker(Var):
 
     __slots__ = ()
 
-    #: Whether the value can hold no other object of the program (so it is never part of a cycle).
+    #: Whether the value is made real without making another object of the program, so that it is never part
+    #: of a cycle.
     leaf: ClassVar[bool] = False
 
     #: Whether it is a number not fixed by the capture: asking for its value (`snapshot`) fixes it.

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
+from graphlift.errors import Unsupported
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -44,7 +45,9 @@ class DequeIteratorVariable(SequenceIteratorVariable):
         return super().next_(tx)
 
     def reconstruct(self, codegen: Codegen) -> None:
-        raise ValueError("an iterator over a deque cannot be rebuilt")
+        raise Unsupported(
+            Reason.UNSUPPORTED_VALUE, "an iterator over a deque would have to be built at run time"
+        )
 
 
 class DequeVariable(SequenceVariable):

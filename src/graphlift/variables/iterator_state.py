@@ -37,28 +37,31 @@ def _at(iterator: Any, position: int) -> Any:
     return iterator
 
 
-def sequence_iterator(kind: str, sequence: Any, position: int) -> Any:
-    """An iterator of the class named `kind` over `sequence`, `position` items gone."""
-    if position == DONE:
+def sequence_iterator(kind: str, sequence: Any, done: bool) -> Any:
+    """An iterator of the class named `kind` over `sequence`, at its beginning or at its end."""
+    if done:
         iterator = iter(_EMPTY[kind])
         next(iterator, None)
         return iterator
     if isinstance(sequence, list):
-        return _at(list.__iter__(sequence), position)
+        return list.__iter__(sequence)
     if isinstance(sequence, tuple):
-        return _at(tuple.__iter__(sequence), position)
-    return _at(iter(sequence), position)
+        return tuple.__iter__(sequence)
+    return iter(sequence)
 
 
-def reversed_iterator(sequence: Any, position: int) -> Any:
-    """``reversed(sequence)`` whose next item is the one at `position`."""
-    if position == DONE:
+def reversed_iterator(sequence: Any, done: bool) -> Any:
+    """``reversed(sequence)``, at its beginning or at its end."""
+    if done:
         iterator = reversed([]) if isinstance(sequence, list) else reversed(())
         next(iterator, None)
         return iterator
-    iterator = list.__reversed__(sequence) if isinstance(sequence, list) else reversed(sequence)
+    return list.__reversed__(sequence) if isinstance(sequence, list) else reversed(sequence)
+
+
+def move_reversed_iterator(iterator: Any, position: int) -> None:
+    """Make the item at `position` the next one."""
     iterator.__setstate__(position)
-    return iterator
 
 
 def move_sequence_iterator(iterator: Any, position: int) -> None:

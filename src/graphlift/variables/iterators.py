@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from graphlift import _C
-from graphlift.errors import ObservedException, Unsupported
+from graphlift.errors import ObservedException
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -103,17 +103,20 @@ class SequenceIteratorVariable(IteratorVariable):
 
     def write_back(self, codegen: Codegen, handle: Handle) -> None:
         """Move the existing iterator to where the program left it."""
-        codegen.run(iterator_state.move_sequence_iterator, [self, ConstantVariable(handle.value)])
+        self._place(codegen, handle.value)
 
     def reconstruct(self, codegen: Codegen) -> None:
         position = self.handle.value
-        if position != DONE and self.kind is LIST_ITERATOR:
-            _fill_first(codegen, self.sequence, position)
         sequence: Var = ConstantVariable(None) if position == DONE else self.sequence
-        codegen.call(
-            iterator_state.sequence_iterator,
-            [ConstantVariable(self.kind.__name__), sequence, ConstantVariable(position)],
-        )
+        kind = ConstantVariable(self.kind.__name__)
+        codegen.call(iterator_state.sequence_iterator, [kind, sequence, ConstantVariable(position == DONE)])
+        if position not in (0, DONE):
+            self._place(codegen, position)
+
+    def _place(self, codegen: Codegen, position: int) -> None:
+        """An iterator cannot be moved behind the end that its sequence has at present."""
+        arguments = [self, ConstantVariable(position)]
+        codegen.at_last(lambda: codegen.run(iterator_state.move_sequence_iterator, arguments))
 
 
 def _item(tx: Tx, sequence: VariableTracker, index: int) -> VariableTracker | None:
@@ -126,19 +129,6 @@ def _item(tx: Tx, sequence: VariableTracker, index: int) -> VariableTracker | No
         if not issubclass(error.value.python_type(tx), (IndexError, StopIteration)):
             raise
         return None
-
-
-def _fill_first(codegen: Codegen, sequence: VariableTracker, length: int) -> None:
-    """Make sure that a list is as long as its iterator must find it: CPython bounds positions by that.
-
-    Raises:
-        Unsupported: what the capture appended is only written when the iterator has been made.
-    """
-    handle: Handle | None = getattr(sequence, "handle", None)
-    if sequence.source is None:
-        codegen.filled(sequence)
-    elif handle is not None and handle.dirty and len(handle.real) < length:
-        raise Unsupported(Reason.UNSUPPORTED_VALUE, f"an iterator beyond the present end of {sequence!r}")
 
 
 class ReversedVariable(IteratorVariable):
@@ -173,9 +163,11 @@ class ReversedVariable(IteratorVariable):
         return item
 
     def reconstruct(self, codegen: Codegen) -> None:
-        if self.handle.value != DONE:
-            _fill_first(codegen, self.sequence, self.handle.value + 1)
-        codegen.call(iterator_state.reversed_iterator, [self.sequence, ConstantVariable(self.handle.value)])
+        position = self.handle.value
+        codegen.call(iterator_state.reversed_iterator, [self.sequence, ConstantVariable(position == DONE)])
+        if position != DONE:
+            arguments = [self, ConstantVariable(position)]
+            codegen.at_last(lambda: codegen.run(iterator_state.move_reversed_iterator, arguments))
 
 
 class RangeIteratorVariable(IteratorVariable):
@@ -252,8 +244,6 @@ class ItemsIteratorVariable(IteratorVariable):
 def _items_iterator(kind: str, *known: Any) -> Iterator[Any]:
     if kind.startswith("str"):
         return iter("".join(known))
-    if kind == "set_iterator":
-        return iter(set(known))
     return (
         iter(bytes(known))
         if kind == "bytes_iterator"

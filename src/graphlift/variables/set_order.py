@@ -22,3 +22,25 @@ def replay(history: History) -> set[Any]:
         else:
             getattr(made, name)(argument)
     return made
+
+
+def added_one_by_one(history: History) -> list[Any] | None:
+    """The elements in the order in which they were added, if nothing else was done to the set."""
+    added: list[Any] = []
+    for name, argument in history:
+        if name == "add":
+            added.append(argument)
+        elif name == "update" and isinstance(argument, list):
+            added += argument
+        else:
+            return None
+    return list(dict.fromkeys(added))
+
+
+def is_plain(history: History) -> bool:
+    """Whether a history can be told again at any time: it does not begin with a set that may change."""
+    return all(name != "=" or _is_plain_origin(argument[0]) for name, argument in history)
+
+
+def _is_plain_origin(origin: Any) -> bool:
+    return isinstance(origin, frozenset) or (isinstance(origin, tuple) and is_plain(origin))

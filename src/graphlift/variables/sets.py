@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Final, cast
 
+from graphlift.errors import Unsupported
 from graphlift.heap import Handle, Table
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
+from graphlift.variables import iterator_state
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
 from graphlift.variables.builder import makes, wraps
 from graphlift.variables.builtin_object import (
@@ -25,13 +27,14 @@ from graphlift.variables.builtin_object import (
     make_tuple,
     method,
 )
+from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.dict_views import DictViewVariable
 from graphlift.variables.folding import DEPTH_LIMIT, FOLDABLE
 from graphlift.variables.iterators import ItemsIteratorVariable
 from graphlift.variables.mappings import DictVariable
 from graphlift.variables.namespace import is_plain_key
 from graphlift.variables.sequences import storage
-from graphlift.variables.set_order import History, replay
+from graphlift.variables.set_order import History, added_one_by_one, is_plain, replay
 from graphlift.variables.slots import iteration, text
 
 _SET_ITERATOR: Final[type] = type(iter(set()))
@@ -383,7 +386,13 @@ class SetVariable(BuiltinObjectVariable):
     def reconstruct(self, codegen: Codegen) -> None:
         table = self.handle.table or {}
         history: History | None = self.handle.value if self.handle.real is None else None
-        keys = list(table) if history is None else list(replay(history))
+        keys = list(table)
+        if history is not None:
+            added = added_one_by_one(history)
+            if added is None and is_plain(history):
+                codegen.call(replay, [ConstantVariable(history)])
+                return
+            keys = list(replay(history)) if added is None else added
         for key in keys:
             codegen(table[key][0])
         codegen.build("set", len(keys))
@@ -409,6 +418,18 @@ class SetIteratorVariable(ItemsIteratorVariable):
                 Reason.UNSUPPORTED_OPERATION, "a set whose elements are exchanged while it is iterated over"
             )
         return super().next_(tx)
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        handle = self._set.handle
+        changed = len(handle.table or {}) != self._elements[1]
+        if changed or (handle.real is not None and handle.dirty):
+            # What the program wrote is done last; the order of the elements depends on it.
+            raise Unsupported(Reason.UNSUPPORTED_VALUE, "an iterator over a set that was changed")
+        codegen.call(_iterator_at, [self._set, ConstantVariable(self.handle.value)])
+
+
+def _iterator_at(elements: Any, gone: int) -> Any:
+    return iterator_state.skip(iter(elements), gone)
 
 
 class FrozenSetVariable(SetVariable):
@@ -479,6 +500,14 @@ def _snapshot(tx: Tx, other: Var) -> Var:
     """What a set is updated with as it is now: of another set a copy, of any other iterable its items."""
     found = [entry[0] for entry in _elements(tx, other).values()]
     made: Var = tx.make.set(found, frozenset) if _is_set(tx, other) else tx.make.tuple(found)
+    return made
+
+
+def in_the_order_of(value: frozenset[Any], made: Var) -> Var:
+    """`made`, a set with the elements of `value`, which gives them in the same order."""
+    assert isinstance(made, SetVariable)
+    if made.handle.value is not None:
+        made.handle.value = (("=", (value, "copy", None)),)
     return made
 
 

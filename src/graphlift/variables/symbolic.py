@@ -66,6 +66,7 @@ class SymNodeVariable(VariableTracker):
     """
 
     __slots__ = ("value",)
+    leaf = True
     symbolic = True
 
     def __init__(self, value: SymValue, source: Source | None = None) -> None:

@@ -84,6 +84,7 @@ class TensorVariable(VariableTracker):
     """
 
     __slots__ = ("value",)
+    leaf = True
 
     def __init__(self, value: GraphValue, source: Source | None = None) -> None:
         self.source = source

@@ -1,0 +1,145 @@
+"""Iterators that a program goes on with behind a cut: each stands where it stood, over what it ran over."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+import torch
+
+import graphlift
+from graphlift.testing import check
+
+X = torch.ones(2)
+
+
+def over_computed_items(x):
+    out = []
+    items = [x, x + 1, x + 2]  # a display in the loop itself would be a tuple
+    for item in items:
+        out.append(item.sum().item())
+    return out
+
+
+def over_a_list_that_contains_itself(x):
+    items = [x, x + 1]
+    items.append(items)
+    out = []
+    for item in items:
+        graphlift.graph_break()
+        out.append(item)
+    return out
+
+
+def backwards_over_computed_items(x):
+    out = []
+    for item in reversed([x, x + 1, x + 2]):
+        graphlift.graph_break()
+        out.append(item)
+    return out
+
+
+def side_by_side(x):
+    for a, b in zip([x, x + 1], (x * 2, x * 3), strict=True):
+        graphlift.graph_break()
+        x = x + a * b
+    return x
+
+
+def over_a_dictionary(x):
+    out = []
+    for key, value in {"a": x, "b": x + 1}.items():
+        graphlift.graph_break()
+        out.append(value)
+    return out
+
+
+def over_a_set_of_a_long_history(x):
+    names = {"abc", "defg", "hijkl", "x", "yy", "zzz", "q"}
+    names.update(map(str, range(20)))
+    names -= {str(n) for n in range(3, 20)}
+    out = []
+    for name in names:
+        graphlift.graph_break()
+        out.append(x)
+    return out, list(names)
+
+
+def over_a_deque(x):
+    out = []
+    for item in deque([x, x + 1]):
+        graphlift.graph_break()
+        out.append(item)
+    return out
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        over_computed_items,
+        over_a_list_that_contains_itself,
+        backwards_over_computed_items,
+        side_by_side,
+        over_a_dictionary,
+        over_a_set_of_a_long_history,
+        over_a_deque,
+    ],
+    ids=lambda program: program.__name__,
+)
+def test_what_the_program_made(program):
+    check(program, X, graphs=None, breaks=None, recompiles=None)
+
+
+def test_an_iterator_stands_behind_the_former_end_of_its_list():
+    def program(x, items):
+        it = iter(items)
+        next(it)
+        items.extend([4, 5, 6])
+        passed = [next(it), next(it), next(it)]
+        graphlift.graph_break()
+        return next(it), passed, x + 1
+
+    check(program, X, [1, 2], graphs=None, breaks=1)
+
+
+def test_an_iterator_of_the_caller_stands_behind_the_former_end_of_its_list():
+    def program(x, items, it):
+        next(it)
+        items.extend([4, 5, 6])
+        return next(it), next(it), x + 1
+
+    items = [1, 2]
+    check(program, X, items, iter(items))
+
+
+def test_keys_written_before_the_iteration_began():
+    def program(x, table):
+        table["n"] = 1
+        out = []
+        for key in table:
+            graphlift.graph_break()
+            out.append(x * table[key])
+        return out
+
+    check(program, X, {"a": 3}, graphs=None, breaks=None, recompiles=None)
+
+
+def test_a_set_that_grows_meanwhile():
+    def program(x, names):
+        for name in names:
+            graphlift.graph_break()
+            names.add("more")
+        return x + 1
+
+    check(program, X, {"a", "b"}, graphs=None, breaks=None, recompiles=None)
+
+
+def test_a_dictionary_that_grows_meanwhile():
+    def program(x):
+        table = {"a": x}
+        for key in table:
+            graphlift.graph_break()
+            table["more"] = x
+        return x + 1
+
+    check(program, X, graphs=None, breaks=None, recompiles=None)

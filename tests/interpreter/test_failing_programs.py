@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 import graphlift
-from graphlift.testing.compare import Comparison
+from graphlift.testing import Comparison
 
 PARAMETERS = "x, y, n, w, mean, var, table, out, ix, dv, log, box"
 WRITES = [

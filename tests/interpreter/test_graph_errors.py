@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import graphlift
-from graphlift.testing.compare import Comparison
+from graphlift.testing import Comparison
 
 
 def look_up(index, table, log):

@@ -136,6 +136,52 @@ class Descriptor:
         instance.x = y + 1
 
 
+class Left:
+    """Answers numbers, hands on everything else."""
+
+    def __init__(self, x, log):
+        self.x = x
+        self.log = log
+
+    def __add__(self, other):
+        y = self.x + 1
+        self.log.append("add")
+        return y + other if isinstance(other, int) else NotImplemented
+
+    def __mul__(self, other):
+        y = self.x * 2
+        return NotImplemented if isinstance(other, Left) else y
+
+    def __lt__(self, other):
+        self.log.append("lt")
+        return self.x + 3 if isinstance(other, int) else NotImplemented
+
+    def __eq__(self, other):
+        self.log.append("eq")
+        return (self.x + 3).dim() == other if isinstance(other, int) else NotImplemented
+
+    __hash__ = None
+
+
+class Right:
+    def __init__(self, log):
+        self.log = log
+
+    def __radd__(self, other):
+        self.log.append("radd")
+        return other.x * 5
+
+    def __gt__(self, other):
+        self.log.append("gt")
+        return other.x * 6
+
+    def __eq__(self, other):
+        self.log.append("right eq")
+        return NotImplemented
+
+    __hash__ = None
+
+
 @dataclasses.dataclass
 class Record:
     x: object
@@ -268,6 +314,25 @@ def attributes(x, log):
     return y
 
 
+def operators(x, log):
+    left, right = Left(x, log), Right(log)
+    y = left + 2, left + right, left < 3, left < right, left * 2, left * right
+    if left == 1:
+        log.append("equal")
+    return y, left == right, left != right, left == left, right == right
+
+
+def wrong_operands(x, log):
+    y = Left(x, log), Right(log)
+    for attempt in (lambda: y[0] + y[0], lambda: y[0] < y[0], lambda: y[0] * y[0], lambda: y[1] + 1):
+        try:
+            attempt()
+        except TypeError as error:
+            log.append(str(error))
+            x = x + 1
+    return x
+
+
 def wrong_truth(x, log):
     y = x + 1
     try:
@@ -325,6 +390,11 @@ PROGRAMS = {
         vars(Thing)["absent"].fget.__code__,
         *code_of(Hooked, "__init__", "__setattr__", "__delattr__", "__getattribute__"),
     ],
+    operators: [
+        *code_of(Left, "__add__", "__lt__", "__eq__", "__mul__"),
+        *code_of(Right, "__radd__", "__gt__", "__eq__"),
+    ],
+    wrong_operands: code_of(Left, "__add__", "__lt__", "__mul__"),
     wrong_truth: code_of(Wrong, "__init__", "__bool__"),
     wrong_iterator: code_of(Wrong, "__iter__"),
     wrong_next: code_of(Wrong, "__next__"),
@@ -407,6 +477,12 @@ class Asks:
     def __neg__(self):
         return self._asked()
 
+    def __add__(self, other):
+        return self._asked() + other
+
+    def __lt__(self, other):
+        return self._asked()
+
     def __bool__(self):
         return self._asked() is not None
 
@@ -477,6 +553,8 @@ COUNTED = {
     "getitem": (lambda x, asks: (x + 1) * asks[1], [3, 2, 1]),
     "call": (lambda x, asks: (x + 1) * asks(), [3, 2, 1]),
     "negative": (lambda x, asks: (x + 1) * -asks, [3, 2, 1]),
+    "add": (lambda x, asks: (x + 1) * (asks + 1), [3, 2, 1, 1]),
+    "less": (lambda x, asks: (x + 1) * (asks < 1), [3, 2, 1]),
     "branch": (lambda x, asks: (x + 1, x * 2 if asks else x), [3, 2, 1]),
     "not": (lambda x, asks: (x + 1, not asks, x * 2), [3, 2, 1]),
     "contains": (lambda x, asks: (x + 1, 3 not in asks, x * 2), [3, 2, 1]),

@@ -256,6 +256,45 @@ class Rest:
 
         self._telling(lambda: self._catching(AttributeError, fall_back, self._run, found))
 
+    def binary(self) -> None:
+        """A method of an operator: after NotImplemented the reflected one of the right operand is asked."""
+        self._run()
+        self._ask_right(reflected)
+
+    def compare(self) -> None:
+        """A method of a comparison: as `binary`; equality is identity where nobody answers."""
+        self._run()
+        self._ask_right(swapped)
+
+    def _ask_right(self, find: Callable[[str, object, object], Any]) -> None:
+        emitter, symbol, done = self._emitter, self._operand[0], Label("answered")
+        self._jump_if_answered(done)
+        emitter.load_const(symbol)
+        emitter.load_fast(".extra0")
+        emitter.load_fast(".extra1")
+        self._call(find, 3)
+        emitter.load_fast(".extra0")
+        emitter.call_on_stack(1)
+        self._jump_if_answered(done)
+        emitter.load_fast(".extra0")
+        emitter.load_fast(".extra1")
+        if find is swapped and symbol in ("==", "!="):
+            emitter.is_(symbol == "!=")
+        else:
+            emitter.load_const(symbol)
+            self._call(no_operator if find is reflected else no_comparison, 3)
+            emitter.raise_()
+        emitter.place(done)
+
+    def _jump_if_answered(self, done: Label) -> None:
+        """Jump with the top unless it is NotImplemented, which is dropped."""
+        emitter = self._emitter
+        emitter.copy(1)
+        emitter.load_const(NotImplemented)
+        emitter.is_()
+        emitter.conditional_jump("FALSE", done)
+        emitter.pop()
+
     # --- parts -------------------------------------------------------------------------------------
 
     def _call(self, function: Any, count: int) -> None:
@@ -312,6 +351,8 @@ _FINISH: dict[str, Callable[[Rest], None]] = {
     "attribute": Rest.attribute,
     "getter": Rest.getter,
     "fallback": Rest.fallback,
+    "binary": Rest.binary,
+    "compare": Rest.compare,
 }
 
 
@@ -344,3 +385,60 @@ def tell_attribute(error: AttributeError, owner: object, name: str) -> Attribute
         fields["name"].__set__(error, name)
         fields["obj"].__set__(error, owner)
     return error
+
+
+_SWAPPED = {"==": "__eq__", "!=": "__ne__", "<": "__gt__", "<=": "__ge__", ">": "__lt__", ">=": "__le__"}
+
+
+_REFLECTED = {
+    "+": "__radd__",
+    "-": "__rsub__",
+    "*": "__rmul__",
+    "/": "__rtruediv__",
+    "//": "__rfloordiv__",
+    "%": "__rmod__",
+    "**": "__rpow__",
+    "@": "__rmatmul__",
+    "&": "__rand__",
+    "|": "__ror__",
+    "^": "__rxor__",
+    "<<": "__rlshift__",
+    ">>": "__rrshift__",
+}
+
+
+def reflected(symbol: str, left: object, right: object) -> Any:
+    """The reflected method of a binary operator, bound; what answers NotImplemented if it is not asked."""
+    return _no_answer if type(left) is type(right) else _special(right, _REFLECTED[symbol])
+
+
+def _no_answer(left: object) -> Any:
+    return NotImplemented
+
+
+def swapped(symbol: str, left: object, right: object) -> Any:
+    """The method by which the right operand of a comparison is asked, bound."""
+    return _special(right, _SWAPPED[symbol])
+
+
+def _special(owner: object, name: str) -> Any:
+    cls = type(owner)
+    for base in type.__dict__["__mro__"].__get__(cls):
+        namespace = type.__dict__["__dict__"].__get__(base)
+        if name in namespace:
+            found = namespace[name]
+            return found.__get__(owner, cls) if hasattr(type(found), "__get__") else found
+    return _no_answer
+
+
+def no_operator(left: object, right: object, symbol: str) -> TypeError:
+    """What is raised when no operand answered."""
+    shown = "** or pow()" if symbol == "**" else symbol
+    names = f"'{type(left).__name__}' and '{type(right).__name__}'"
+    return TypeError(f"unsupported operand type(s) for {shown}: {names}")
+
+
+def no_comparison(left: object, right: object, symbol: str) -> TypeError:
+    """What is raised when neither side of a comparison answered."""
+    names = f"'{type(left).__name__}' and '{type(right).__name__}'"
+    return TypeError(f"'{symbol}' not supported between instances of {names}")

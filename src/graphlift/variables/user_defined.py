@@ -437,6 +437,8 @@ class UserDefinedObject(VariableTracker):
         return self._operate(tx, f"__{_OPERATORS[op]}__", "binary", op, other)
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if other.python_type(tx) is self.cls:
+            return NOT_IMPLEMENTED  # operands of one class are asked once
         return self._operate(tx, f"__r{_OPERATORS[op]}__", "rbinary", op, other)
 
     def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
@@ -464,7 +466,16 @@ class UserDefinedObject(VariableTracker):
                 other = other.storage
             result = getattr(self.storage, slot)(tx, op, other)
             return self if result is self.storage else result
+        plain = slot == "compare" or (slot == "binary" and not self._may_be_sequences(op, other))
+        if plain and attr.binding is Binding.FUNCTION and tx.takes(name, self):
+            tx.last_call(attr.value(tx), slot, self, other)
         return self._answer(tx, attributes.call_attr(tx, attr, self, self.cls, [other]))  # type: ignore[no-any-return]
+
+    def _may_be_sequences(self, op: str, other: VariableTracker) -> bool:
+        """Whether ``+`` or ``*`` may go on to concatenate or repeat where no method answers."""
+        plain = other.is_constant() and not isinstance(other.as_constant(), (str, bytes, tuple))
+        plain = plain or (isinstance(other, UserDefinedObject) and other.storage is None)
+        return op in ("+", "*") and (self.storage is not None or not plain)
 
     # --- becoming real ---------------------------------------------------------------------------
 

@@ -121,6 +121,7 @@ def _numeric(
     reflected method."""
     right_tried = _right_first(tx, op, left, right)
     if right_tried:
+        tx.operation = None  # what is left to do depends on the answer
         result = right.rbinary(tx, op, left)
         if not isinstance(result, NotImplementedType):
             return result
@@ -212,6 +213,7 @@ def compare(tx: Tx, op: str, a: Var, b: Var) -> VariableTracker:
     right_tried = _is_below(tx, right, left)
     result: VariableTracker | NotImplementedType = NOT_IMPLEMENTED
     if right_tried:
+        tx.operation = None  # what is left to do depends on the answer
         result = right.compare(tx, swapped, left)
     if isinstance(result, NotImplementedType):
         result = left.compare(tx, op, right)

@@ -106,10 +106,6 @@ class Heap:
         """The handles of all existing objects that the capture has met."""
         return self._handles.values()
 
-    def made(self) -> Iterable[Handle]:
-        """All handles of the capture."""
-        return self._made
-
     def known(self, real: Any) -> Handle | None:
         """The handle of an existing object if the capture has met it."""
         return self._handles.get(id(real))

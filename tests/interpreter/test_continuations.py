@@ -229,6 +229,30 @@ class Returns:
         return 3
 
 
+class Meta(type):
+    def __call__(cls, *args):
+        made = super().__call__(*args)
+        made.extra = made.x + 1
+        return made
+
+
+class Counted(metaclass=Meta):
+    def __new__(cls, x, log):
+        made = super().__new__(cls)
+        made.before = x * 3
+        log.append("new")
+        return made
+
+    def __init__(self, x, log):
+        self.x = x * 2
+        log.append("init")
+
+
+def metaclasses(x, log):
+    made = Counted(x + 1, log)
+    return made.before, made.x, made.extra
+
+
 def making(x, log):
     thing = Thing(x + 1, log)
     return thing.z + 1, thing.y
@@ -374,6 +398,7 @@ def code_of(cls, *names):
 _DOUBLED = vars(Thing)["doubled"]
 PROGRAMS = {
     making: [*code_of(Base, "__init__"), *code_of(Thing, "__init__")],
+    metaclasses: [*code_of(Meta, "__call__"), Counted.__new__.__code__, *code_of(Counted, "__init__")],
     records: [
         *code_of(Record, "__init__", "__post_init__"),
         *code_of(Descriptor, "__get__", "__set__"),

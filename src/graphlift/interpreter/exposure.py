@@ -13,7 +13,6 @@ from typing import Any, Final
 import torch
 
 from graphlift.bytecode.decode import Decoded
-from graphlift.interpreter.frame_state import FrameState
 from graphlift.output_graph.record import writes_input
 from graphlift.reasons import Reason
 from graphlift.variables.methods import BoundMethodVariable
@@ -85,7 +84,9 @@ def _is_exposed(tx: Any) -> bool:
     heap = tx.heap
     if any(handle.real is not None and handle.source is not None for handle in heap.written):
         return True
-    if tx.handled_exception() is not None or any(map(_waits, heap.made())):
+    if tx.handled_exception() is not None or any(
+        generator.must_close() for generator in tx.capture.generators
+    ):
         return True
     state = tx.graph.state_key
     frame = tx
@@ -138,17 +139,3 @@ def _is_quiet(tx: Any, leave: Any) -> bool:
     if type(leave) is not BoundMethodVariable:
         return False
     return leave.instance.realize(tx).python_type(tx) in _QUIET_MANAGERS
-
-
-def _waits(handle: Any) -> bool:
-    """Whether a suspended generator would run code of the program when it is closed."""
-    frame = handle.value
-    if type(frame) is not FrameState:
-        return False
-    region = frame.decoded.region(frame.ip - 1)
-    while region is not None:
-        end, is_with = _quiet_end(frame.decoded, region.target)
-        if end is None or is_with:
-            return True
-        region = frame.decoded.region(end)
-    return False

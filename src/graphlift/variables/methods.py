@@ -23,7 +23,7 @@ from graphlift.sources import MethodFunctionSource, MethodSelfSource, SlotSource
 from graphlift.variables import namespace, rebuild
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps
-from graphlift.variables.classes import constructs
+from graphlift.variables.classes import ClassVariable, constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes
@@ -183,7 +183,7 @@ class BuiltinMethodVariable(VariableTracker):
         return self.name
 
     def reconstruct(self, codegen: Codegen) -> None:
-        if isinstance(self.instance, UserDefinedObject):
+        if isinstance(self.instance, (UserDefinedObject, ClassVariable)):
             codegen.call(bind_c_method, [ConstantVariable(self.name), self.instance])
         else:
             codegen(self.instance)
@@ -194,7 +194,12 @@ class BuiltinMethodVariable(VariableTracker):
 
 
 def bind_c_method(name: str, instance: Any) -> Any:
-    """The method that a class inherits from a C type, past overrides (runs in the compiled program)."""
+    """A C type's method beneath all overrides, bound to an object or class (runs in the compiled program)."""
+    if issubclass(type(instance), type):
+        for owner in mro_of(instance):
+            found = namespace_of(owner).get(name)
+            if type(found) is ClassMethodDescriptorType:
+                return found.__get__(None, instance)
     for owner in mro_of(type(instance)):
         found = namespace_of(owner).get(name)
         if hasattr(type(found), "__objclass__"):

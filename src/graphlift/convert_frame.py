@@ -173,6 +173,7 @@ class Conversion:
             with capturing(), self._phase("translate"):
                 translator = InstructionTranslator(capture, self.function, self.params)
                 translation = self._translated(translator, self._namer(used) if careful else None)
+            capture.graph.restore_state()  # a compiler starts where the graph starts
             return self._captured_entry(translation, used, capture.calls + capture.turns)
         except ObservedException:
             return self._plain_entry(capture.assumptions.rows)

@@ -20,7 +20,7 @@ from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.codegen.resume import Finish, Shape, operands_of
 from graphlift.errors import Unsupported
 from graphlift.interpreter.base import InstructionTranslatorBase
-from graphlift.meta_propagation.state import COUNTERS, SETTERS
+from graphlift.meta_propagation.state import SETTERS, WITHOUT_TRACE, moved_counters
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
 
@@ -119,23 +119,16 @@ def emit_state(body: PyCodegen, operations: Sequence[Any], grad_mode: bool) -> N
     Arguments:
         operations: the graph's.
         grad_mode: grad mode at the beginning, which the guards keep.
-
-    Raises:
-        Unsupported: a region that counts its nesting (autocast) is open at the end.
     """
-    nesting = 0
     last: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
     for operation in operations:
-        if operation.target in COUNTERS:
-            nesting += 1 if operation.target is torch.autocast_increment_nesting else -1
-        elif operation.target in SETTERS:
+        if operation.target in SETTERS:
             # All but the last argument say what is set, e.g. for which device.
             last[operation.target, operation.args[:-1]] = operation.target, operation.args
-    if nesting:
-        raise Unsupported(Reason.UNSUPPORTED_CONTEXT_MANAGER, "an autocast region that stays open")
-    for function, args in last.values():
-        if function is torch._C._set_grad_enabled and args == (grad_mode,):
-            continue
+    calls = [call for call in last.values() if call != (torch._C._set_grad_enabled, (grad_mode,))]
+    calls += [(function, ()) for function in moved_counters(operations)]
+    calls += [(function, ()) for function in {x.target for x in operations} & WITHOUT_TRACE]
+    for function, args in calls:
         emitter = body.emitter
         emitter.prepare_call()
         emitter.load_const(function)

@@ -160,12 +160,14 @@ class InstructionTranslator(InstructionTranslatorBase):
         emit_state(body, self.graph.operations, self.capture.grad_mode)
 
     def _finish(self, body: PyCodegen) -> Translation:
+        self.graph.balance_counters()
         failing = Failing(self.capture)
         graph = self.graph.finish(list(body.outputs), self.capture.writes != "in order")
         assumptions = self.capture.assumptions
         assume_distinct(self.heap, assumptions, self)
         if graph.operations:
             assume_storages(graph, assumptions, self)
+        if self.graph.operations:  # also what is left out of the graph: its metadata may have been read
             assumptions.add("torch_state", None, (self.capture.torch_state,), self)
         return Translation(graph, body, assumptions.rows, self.function_source, failing)
 

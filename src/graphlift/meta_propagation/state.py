@@ -7,7 +7,7 @@ capture's heap can take back. Knows no operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import torch
@@ -98,8 +98,27 @@ COUNTERS: Final[dict[Any, Callable[..., Any]]] = {
     torch.autocast_decrement_nesting: torch.autocast_increment_nesting,
 }
 
+
+def moved_counters(operations: Iterable[Any]) -> list[Any]:
+    """Calls, one a step, that move the counters as some operations of a graph move them in sum."""
+    moves = [operation.target for operation in operations if operation.target in COUNTERS]
+    left: list[Any] = []
+    for function in moves:
+        if left and left[-1] is COUNTERS[function]:
+            left.pop()
+        else:
+            left.append(function)
+    return left
+
+
 #: Functions whose effect no operation can see.
 WITHOUT_TRACE: Final[frozenset[Any]] = frozenset({torch.clear_autocast_cache})
+
+
+def changes_state(operation: Any) -> bool:
+    """Whether an operation of a graph does nothing but change global state."""
+    target = operation.target
+    return target in SETTERS or target in COUNTERS or target in WITHOUT_TRACE
 
 
 def change(function: Any, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:

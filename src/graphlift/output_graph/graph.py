@@ -25,7 +25,14 @@ from graphlift.graph_value import (
 from graphlift.heap import Heap
 from graphlift.meta_propagation import Const, Items, Propagator, Same, Template, View
 from graphlift.meta_propagation.policy import TOTAL
-from graphlift.meta_propagation.state import COUNTERS, SETTERS, WITHOUT_TRACE, change
+from graphlift.meta_propagation.state import (
+    COUNTERS,
+    SETTERS,
+    WITHOUT_TRACE,
+    change,
+    changes_state,
+    moved_counters,
+)
 from graphlift.metadata import PLAIN_CLASSES, MetaRecord, record_of
 from graphlift.output_graph.aliasing import (
     apply_write,
@@ -216,6 +223,14 @@ class OutputGraph:
                 first.setdefault((function, *args[:-1]), (function, args))
         return list(first.values())
 
+    def balance_counters(self) -> None:
+        """Let the graph leave nested regions as it found them, also while a compiler runs it to trace it:
+        whoever calls it moves the counters for good."""
+        for function in reversed(moved_counters(self.operations)):
+            self.operations.append(
+                Operation(COUNTERS[function], False, (), _NOTHING, None, None, True, False)
+            )
+
     def restore_state(self) -> None:
         """Put the process's global state back to what it was; to be called when the capture is over."""
         while self._changes:
@@ -333,7 +348,8 @@ class OutputGraph:
     def finish(self, outputs: Sequence[GraphValue | SymValue], for_compiler: bool = False) -> CapturedGraph:
         """The graph that computes `outputs` and does what the operations do besides.
 
-        Operations that nobody needs are left out, and so are inputs; the others keep their order.
+        Operations that nobody needs are left out, and so are inputs; the others keep their order. Changes of
+        torch's state alone make no graph.
 
         Args:
             for_compiler: whether a compiler will leave out what no output needs, though it can fail or draws
@@ -342,6 +358,8 @@ class OutputGraph:
         if for_compiler:
             outputs = [*outputs, *unused_results(self.operations, outputs)]
         live = _live(self.operations, outputs)
+        if all(changes_state(operation) for operation in live) and not outputs:
+            live = []  # what only changes state is done by the code that calls the graph
         return CapturedGraph(_used_inputs(live, outputs), live, tuple(outputs), self._symbols)
 
 

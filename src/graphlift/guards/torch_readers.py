@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._device import DeviceContext
 
 from graphlift import _C
 
@@ -197,9 +198,19 @@ class _Serials:
     def __init__(self) -> None:
         self._last = 0
         self._known: dict[int, tuple[Any, int]] = {}
+        self._devices: dict[torch.device, int] = {}
 
     def of(self, thing: Any) -> int:
-        """The number of an object; a fresh one each time for what cannot be held weakly."""
+        """The number of an object; a fresh one each time for what cannot be held weakly.
+
+        Regions of one device are the same: each ``with torch.device(…)`` makes a mode of its own.
+        """
+        if type(thing) is DeviceContext:
+            device = torch.device(thing.device)
+            if device not in self._devices:
+                self._last += 1
+                self._devices[device] = self._last
+            return self._devices[device]
         known = self._known.get(id(thing))
         if known is not None and known[0]() is thing:
             return known[1]

@@ -126,6 +126,8 @@ class ConstantVariable(VariableTracker):
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
         self._check_foldable(tx, "call")
+        if callable(self.value):  # a torch.device decorates
+            self.refuse(tx, "call")
         return self.type_error(tx, "'{}' object is not callable")
 
     def call_method(

@@ -6,14 +6,17 @@ one (`folding`). This file only says which classes these are.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NoReturn
 
 import torch
 
 from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
 from graphlift.sources import Source
+from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import CONSTANT_TYPES, wrap_constant, wraps
-from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.constant import ConstantVariable, special_method
 from graphlift.variables.folding import FOLDABLE
 
 #: Classes whose instances the process keeps one of per value.
@@ -23,6 +26,15 @@ wraps(*CLASSES)(wrap_constant)
 CONSTANT_TYPES.update(CLASSES)
 FOLDABLE.update(CLASSES)
 FOLDABLE.update((torch.finfo, torch.iinfo))
+
+
+@special_method(torch.device, "__enter__")
+@special_method(torch.device, "__exit__")
+def _set_device(
+    tx: Tx, value: Any, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+) -> NoReturn:
+    """A device is a constant, but its region changes what factories make."""
+    tx.fail(Reason.UNSUPPORTED_CONTEXT_MANAGER, "a torch.device as a context manager")
 
 
 @wraps(torch.finfo, torch.iinfo)

@@ -22,7 +22,7 @@ from graphlift.guards.compile import CompiledGuards, compile_guards
 from graphlift.guards.explain import failed_guard
 from graphlift.guards.guard import Guard
 from graphlift.guards.holding import NotGuardableError
-from graphlift.interpreter.capture import Assumption, forced_breaks
+from graphlift.interpreter.capture import Assumption, Capture, forced_breaks
 from graphlift.interpreter.graph_break import Cut, SegmentName
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
 from graphlift.meta_propagation.state import COUNTERS, SETTERS
@@ -168,6 +168,15 @@ class Conversion:
         that they will be needed.
         """
         capture = new_capture(self.settings, self.policy, careful)
+        try:
+            return self._tried(capture, careful)
+        except NotGuardableError as error:
+            self._unguarded(error)
+            return None
+        finally:
+            capture.close()
+
+    def _tried(self, capture: Capture, careful: bool) -> _C.Entry | None:
         used: list[Segment] = []
         try:
             with capturing(), self._phase("translate"):
@@ -179,22 +188,20 @@ class Conversion:
             return self._plain_entry(capture.assumptions.rows)
         except SkipFrame:
             return None
-        except NotGuardableError as error:
-            cut = Unsupported(Reason.UNSUPPORTED_VALUE, str(error))
-            code = self.code
-            line = code.co_firstlineno
-            cut.leaves(Place(UserFrame(code.co_filename, line, code.co_name)))
-            self._announce(cut)
-            if self.settings.fullgraph:
-                raise cut from None
-            return None
         except Unsupported as cut:
             cut.frames.clear()
             if not careful:
                 raise
             return self._plain_entry(capture.assumptions.rows)
-        finally:
-            capture.close()
+
+    def _unguarded(self, error: NotGuardableError) -> None:
+        """A frame whose assumptions cannot be guarded, not even those before a cut: CPython runs it."""
+        cut = Unsupported(Reason.UNSUPPORTED_VALUE, str(error))
+        code = self.code
+        cut.leaves(Place(UserFrame(code.co_filename, code.co_firstlineno, code.co_name)))
+        self._announce(cut)
+        if self.settings.fullgraph:
+            raise cut from None
 
     @staticmethod
     def _translated(translator: InstructionTranslator, name: SegmentName | None) -> Translation:

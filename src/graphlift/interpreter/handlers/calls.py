@@ -48,7 +48,7 @@ def CALL(tx: Translator, count: int) -> None:
 
 @handler
 def CALL_KW(tx: Translator, count: int) -> None:
-    names = tx.stack.pop().realize(tx).as_constant()
+    names = tx.stack.pop().realize(tx).snapshot(tx)
     _call(tx, count, names)
 
 

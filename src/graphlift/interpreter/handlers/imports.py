@@ -45,8 +45,8 @@ _IMPORT = builtins.__import__
 @handler
 def IMPORT_NAME(tx: Translator, name: str) -> None:
     _check_importer(tx)
-    from_list = tx.stack.pop().realize(tx).as_constant()
-    level = tx.stack.pop().realize(tx).as_constant()
+    from_list = tx.stack.pop().realize(tx).snapshot(tx)
+    level = tx.stack.pop().realize(tx).snapshot(tx)
     full = _resolve(tx, name, level)
     module = _loaded(tx, full)
     if not from_list and level == 0:

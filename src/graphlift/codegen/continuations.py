@@ -56,7 +56,6 @@ _TAKEN = {
     "UNARY_POSITIVE": 1,
     "UNARY_INVERT": 1,
     "UNARY_NOT": 1,
-    "CALL_INTRINSIC_1": 1,
     "TO_BOOL": 1,
     "POP_JUMP_IF_TRUE": 1,
     "POP_JUMP_IF_FALSE": 1,

@@ -155,11 +155,14 @@ class InstructionTranslatorBase(Translator):
         error.leaves(Place(frame, position), files.is_machinery(code.co_filename))
 
     def _carefully(self, steps: list[tuple[Handler, Any]]) -> list[tuple[Handler, Any]]:
-        """The steps, each taking a snapshot first."""
-        forced = self.capture.forced
+        """The steps, each taking a snapshot first; made once a code and capture."""
+        forced, decoded, known = self.capture.forced, self.frame.decoded, self.capture.careful_steps
+        made: list[tuple[Handler, Any]] | None = known.get(decoded)
+        if made is not None:
+            return made
 
         def careful(index: int, handler: Handler) -> Handler:
-            read = operations.reader(self.frame.decoded, index)
+            read = operations.reader(decoded, index)
 
             def run(tx: InstructionTranslatorBase, operand: Any) -> int | None:
                 tx.snapshot = Snapshot(index, tx.frame, tx.heap.mark(), tx.graph.mark())
@@ -171,7 +174,9 @@ class InstructionTranslatorBase(Translator):
 
             return run
 
-        return [(careful(index, handler), operand) for index, (handler, operand) in enumerate(steps)]
+        made = [(careful(index, handler), operand) for index, (handler, operand) in enumerate(steps)]
+        known[decoded] = made
+        return made
 
     def _take_part(self, cut: Unsupported) -> None:
         """Add this frame to those that go on behind a cut.

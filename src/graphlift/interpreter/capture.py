@@ -15,6 +15,7 @@ import torch
 
 from graphlift import _C, config
 from graphlift.backends import writes_of
+from graphlift.bytecode.decode import Decoded
 from graphlift.dynamic import DynamicPolicy
 from graphlift.graph_value import GraphValue, SymValue
 from graphlift.heap import Handle, Heap
@@ -126,6 +127,8 @@ class Capture:
         self._policy = policy
         self.forced = forced_breaks()
         self.careful = careful or self.forced is not None
+        #: The steps of each code, each taking a snapshot first.
+        self.careful_steps: dict[Decoded, Any] = {}
         self.torch_state = _C.torch_state()
         self.grad_mode = torch.is_grad_enabled()
         self.entered: dict[Var, Any] = {}

@@ -13,8 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "facts.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and "`tests/" in line]
 NAMED = sorted(set(re.findall(r"`(tests/[^`]+)`", PAGE)))
-#: Graph breaks and their causes (16, 25 to 27) have pages and tests of their own.
-FACTS = set(range(1, 30)) - {16, 25, 26, 27}
+FACTS = set(range(1, 30))
 
 
 @functools.cache

@@ -100,10 +100,14 @@ def MAKE_FUNCTION(tx: Translator, names: tuple[str, ...]) -> None:
 
 @handler
 def SET_FUNCTION_ATTRIBUTE(tx: Translator, part: str) -> None:
-    """Follows MAKE_FUNCTION at once: the function is made anew with one part more."""
+    """Follows MAKE_FUNCTION at once: the function is made anew with one part more.
+
+    Where that was made before a cut, this is CPython's to do, too.
+    """
+    if tx.bare_function is None:
+        tx.fail(Reason.UNSUPPORTED_OPERATION, "the parts of a function that a cut came into the making of")
     function = tx.stack.pop()
     value = tx.stack.pop()
-    assert tx.bare_function is not None
     made, code, parts = tx.bare_function
     assert made is function
     parts = {**parts, part: value}

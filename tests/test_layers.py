@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("user_frames", "reasons", "errors", "config", "events", "records"),
     ("_C", "quiet", "eval_frame", "bytecode", "interop", "polyfills", "rules", "backends"),
     ("comparison", "verification"),
-    ("metadata", "graph_value", "sources", "heap", "protocol", "dynamic"),
+    ("operators", "metadata", "graph_value", "sources", "heap", "protocol", "dynamic"),
     ("guards",),
     ("codegen",),
     ("variables",),

@@ -138,6 +138,16 @@ def test_all_sizes_symbolic_on_demand():
     check(lambda x: x.sum(0) * x.size(0), t(3, 4), then=[(t(5, 4),), (t(6, 7),)], dynamic=True)
 
 
+def test_an_operator_that_numbers_lack():
+    def f(x):
+        try:
+            return x + (x.size(0) @ 2)
+        except TypeError as error:
+            return x + 1, str(error)
+
+    check(f, t(3, 4), dynamic=True)
+
+
 def test_no_size_symbolic_on_demand():
     check(lambda x: x * 2, t(3, 4), then=[(t(5, 4),), (t(6, 4),)], recompiles=2, dynamic=False)
 

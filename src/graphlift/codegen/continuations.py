@@ -17,6 +17,7 @@ from graphlift.bytecode.verbs import Verbs
 from graphlift.bytecode.versions import LAYOUT
 from graphlift.codegen.originals import Original
 from graphlift.codegen.shapes import BESIDE, PAIR, Exit, Shape, check_shape, handler_exits, leave, pushes_pair
+from graphlift.operators import COMPARE_METHODS, REFLECTED_METHODS, SWAPPED
 
 
 class Finish(NamedTuple):
@@ -386,29 +387,9 @@ def tell_attribute(error: AttributeError, owner: object, name: str) -> Attribute
     return error
 
 
-_SWAPPED = {"==": "__eq__", "!=": "__ne__", "<": "__gt__", "<=": "__ge__", ">": "__lt__", ">=": "__le__"}
-
-
-_REFLECTED = {
-    "+": "__radd__",
-    "-": "__rsub__",
-    "*": "__rmul__",
-    "/": "__rtruediv__",
-    "//": "__rfloordiv__",
-    "%": "__rmod__",
-    "**": "__rpow__",
-    "@": "__rmatmul__",
-    "&": "__rand__",
-    "|": "__ror__",
-    "^": "__rxor__",
-    "<<": "__rlshift__",
-    ">>": "__rrshift__",
-}
-
-
 def reflected(symbol: str, left: object, right: object) -> Any:
     """The reflected method of a binary operator, bound; what answers NotImplemented if it is not asked."""
-    return _no_answer if type(left) is type(right) else _special(right, _REFLECTED[symbol])
+    return _no_answer if type(left) is type(right) else _special(right, REFLECTED_METHODS[symbol])
 
 
 def _no_answer(left: object) -> Any:
@@ -417,7 +398,7 @@ def _no_answer(left: object) -> Any:
 
 def swapped(symbol: str, left: object, right: object) -> Any:
     """The method by which the right operand of a comparison is asked, bound."""
-    return _special(right, _SWAPPED[symbol])
+    return _special(right, COMPARE_METHODS[SWAPPED[symbol]])
 
 
 def _special(owner: object, name: str) -> Any:

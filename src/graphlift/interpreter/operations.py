@@ -13,7 +13,7 @@ from typing import Any, Final
 from graphlift.bytecode.decode import Decoded
 from graphlift.bytecode.versions import LAYOUT
 from graphlift.interpreter.frame_state import NULL
-from graphlift.variables.slots.operators import COMPARISONS, OPERATORS
+from graphlift.operators import BINARY_METHODS, COMPARE_METHODS
 
 Operation = tuple[str, Any]
 
@@ -57,9 +57,9 @@ def reader(decoded: Decoded, index: int) -> Reader | None:
         return _call_reader(int(operand) + beside)
     if handler == "BINARY_OP":
         symbol, inplace = operand
-        return None if inplace else _reader(OPERATORS[symbol], 2)
+        return None if inplace else _reader(BINARY_METHODS[symbol], 2)
     if handler == "COMPARE_OP":
-        return _reader(COMPARISONS[operand[0]], 2)
+        return _reader(COMPARE_METHODS[operand[0]], 2)
     found = _SPECIAL.get(handler)
     return None if found is None else _reader(*found)
 

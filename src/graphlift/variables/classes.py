@@ -12,6 +12,7 @@ from types import BuiltinFunctionType
 from typing import Any, Final
 
 from graphlift.heap import Handle
+from graphlift.operators import BINARY_METHODS, REFLECTED_METHODS
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import AttrSource, SlotSource, Source
@@ -21,7 +22,7 @@ from graphlift.variables.builder import wraps_if
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes
-from graphlift.variables.slots.operators import OPERATORS, answer_of
+from graphlift.variables.slots.operators import answer_of
 from graphlift.variables.slots.type_lookup import (
     Binding,
     TypeAttr,
@@ -268,13 +269,13 @@ class ClassVariable(VariableTracker):
         return True if isinstance(result, NotImplementedType) else result.realize(tx).truth(tx)
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        result = self.special(tx, OPERATORS[op], other)
+        result = self.special(tx, BINARY_METHODS[op], other)
         if isinstance(result, NotImplementedType):
             return union_of(tx, self, other) if op == "|" else NOT_IMPLEMENTED
         return answer_of(tx, result)
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        result = self.special(tx, "__r" + OPERATORS[op][2:], other)
+        result = self.special(tx, REFLECTED_METHODS[op], other)
         if isinstance(result, NotImplementedType):
             return union_of(tx, other, self) if op == "|" else NOT_IMPLEMENTED
         return answer_of(tx, result)

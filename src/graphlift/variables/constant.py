@@ -6,15 +6,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import BuiltinFunctionType, ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any, Final, TypeVar
 
+from graphlift.operators import COMPARE, UNARY
 from graphlift.protocol import Codegen, Tx
 from graphlift.reasons import Reason
 from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
 from graphlift.variables.folding import (
-    COMPARE,
     FOLDABLE,
     SIZE_LIMIT,
-    UNARY,
     fold,
     fold_binary,
     known,

@@ -7,12 +7,12 @@ the base. What a folded operation raises is raised in the user's program.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
 
+from graphlift.operators import BINARY
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import UNKNOWN, VariableTracker
@@ -39,37 +39,6 @@ SIZE_LIMIT: Final = 1 << 20
 
 #: Containers nested deeper than this are not looked at as a whole (they may hold themselves).
 DEPTH_LIMIT: Final = 40
-
-BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "@": operator.matmul,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-}
-
-COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-UNARY: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "-": operator.neg,
-    "+": operator.pos,
-    "~": operator.invert,
-}
 
 
 def _bits(value: object) -> int:

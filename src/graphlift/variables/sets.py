@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, cast
 
 from graphlift.errors import Unsupported
 from graphlift.heap import Handle, Table
+from graphlift.operators import COMPARE
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
@@ -179,7 +180,7 @@ class SetVariable(BuiltinObjectVariable):
         others = _elements_of_set(tx, other)
         if others is None:
             return NOT_IMPLEMENTED
-        return constant(tx, _COMPARE[op](self.table(tx).keys(), others.keys()))
+        return constant(tx, COMPARE[op](self.table(tx).keys(), others.keys()))
 
     @method()
     def isdisjoint(self, tx: Tx, other: VariableTracker) -> VariableTracker:
@@ -526,16 +527,6 @@ def _plain_argument(tx: Tx, other: Var) -> Any:
 
 
 _OPERATORS: Final = {"&": "intersection", "|": "union", "-": "difference", "^": "symmetric_difference"}
-
-_COMPARE: Final[dict[str, Any]] = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
 
 # --- from outside, and made by the program ------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 
 from graphlift.graph_value import SymValue
+from graphlift.operators import BINARY, COMPARE
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
@@ -22,28 +23,6 @@ from graphlift.variables.builder import maker
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.graph_calls import graph_argument, record, result_of
 
-_BINARY: Final[dict[str, Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-}
-_COMPARE: Final[dict[str, Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 #: Operators that symbolic ints are followed through; others settle the number first.
 _FOLLOWED: Final = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 _NUMBERS: Final = frozenset({int, float, bool})
@@ -105,22 +84,22 @@ class SymNodeVariable(VariableTracker):
         if operand is None:
             return NOT_IMPLEMENTED
         if op not in _FOLLOWED or self.python_type(tx) is bool:
-            return _fold(tx, _BINARY[op], self, other)
-        return self._operate(tx, _BINARY[op], self.value, operand)
+            return _fold(tx, BINARY[op], self, other)
+        return self._operate(tx, BINARY[op], self.value, operand)
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         operand = _operand(other)
         if operand is None:
             return NOT_IMPLEMENTED
         if op not in _FOLLOWED or self.python_type(tx) is bool:
-            return _fold(tx, _BINARY[op], other, self)
-        return self._operate(tx, _BINARY[op], operand, self.value)
+            return _fold(tx, BINARY[op], other, self)
+        return self._operate(tx, BINARY[op], operand, self.value)
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         operand = _operand(other)
         if operand is None:
             return NOT_IMPLEMENTED
-        return record(tx, _COMPARE[op], (self.value, operand))
+        return record(tx, COMPARE[op], (self.value, operand))
 
     def unary(self, tx: Tx, op: str) -> VariableTracker:
         if op == "~" or self.python_type(tx) is bool:

@@ -16,6 +16,7 @@ import torch
 from graphlift.graph_value import GraphValue
 from graphlift.heap import Handle
 from graphlift.metadata import PLAIN_CLASSES
+from graphlift.operators import BINARY, COMPARE, INPLACE, UNARY
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
@@ -32,46 +33,6 @@ from graphlift.variables.tensor_methods import call_tensor_method, has_method
 
 #: Guard kind of a tensor; payload: its `MetaRecord`.
 TENSOR: Final = "tensor"
-
-_BINARY: Final[dict[str, Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "@": operator.matmul,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-}
-# Tensors have no ``@=``: Python falls back to ``@``.
-_INPLACE: Final[dict[str, Any]] = {
-    "+": operator.iadd,
-    "-": operator.isub,
-    "*": operator.imul,
-    "/": operator.itruediv,
-    "//": operator.ifloordiv,
-    "%": operator.imod,
-    "**": operator.ipow,
-    "&": operator.iand,
-    "|": operator.ior,
-    "^": operator.ixor,
-    "<<": operator.ilshift,
-    ">>": operator.irshift,
-}
-_UNARY: Final[dict[str, Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
-_COMPARE: Final[dict[str, Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 _NUMBERS: Final = frozenset({int, float, bool, complex})
 
@@ -118,29 +79,28 @@ class TensorVariable(VariableTracker):
         operand = _operand(tx, other)
         if operand is None:
             return NOT_IMPLEMENTED
-        return record(tx, _BINARY[op], (self.value, operand))
+        return record(tx, BINARY[op], (self.value, operand))
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         operand = _operand(tx, other)
         if operand is None:
             return NOT_IMPLEMENTED
-        return record(tx, _BINARY[op], (operand, self.value))
+        return record(tx, BINARY[op], (operand, self.value))
 
     def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        function = _INPLACE.get(op)
         operand = _operand(tx, other)
-        if function is None or operand is None:
+        if op == "@" or operand is None:  # tensors have no ``@=``: Python falls back to ``@``
             return NOT_IMPLEMENTED
-        return record(tx, function, (self.value, operand))
+        return record(tx, INPLACE[op], (self.value, operand))
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         operand = _operand(tx, other)
         if operand is None:
             return NOT_IMPLEMENTED
-        return record(tx, _COMPARE[op], (self.value, operand))
+        return record(tx, COMPARE[op], (self.value, operand))
 
     def unary(self, tx: Tx, op: str) -> VariableTracker:
-        return record(tx, _UNARY[op], (self.value,))
+        return record(tx, UNARY[op], (self.value,))
 
     # --- items -----------------------------------------------------------------------------
 

@@ -13,6 +13,17 @@ from typing import Any, Final, NoReturn
 import torch
 
 from graphlift.graph_value import GraphValue
+from graphlift.operators import (
+    BINARY,
+    BINARY_METHODS,
+    COMPARE,
+    COMPARE_METHODS,
+    INPLACE,
+    INPLACE_METHODS,
+    REFLECTED_METHODS,
+    UNARY,
+    UNARY_METHODS,
+)
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.rules.torch_names import GRAPH_METHODS, REFUSED_METHODS, VALUE_METHODS
@@ -35,25 +46,19 @@ METHODS: Final[dict[str, Method]] = {}
 #: Names that `type(x)` finds as methods (what `getattr` gives a bound method for).
 METHOD_NAMES: Final = GRAPH_METHODS | REFUSED_METHODS | VALUE_METHODS
 
-#: Operators by the special method that stands for them.
+#: Operators by the special method that stands for them. Tensors have no ``__imatmul__``.
 OPERATORS: Final[dict[str, Any]] = {
-    f"__{name.strip('_')}__": getattr(operator, name)
-    for name in (
-        *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"),
-        *("lshift", "rshift", "eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "invert", "abs"),
-        *("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor"),
-        *("ilshift", "irshift", "getitem", "setitem"),
-    )
+    **{BINARY_METHODS[op]: function for op, function in BINARY.items()},
+    **{INPLACE_METHODS[op]: function for op, function in INPLACE.items() if op != "@"},
+    **{COMPARE_METHODS[op]: function for op, function in COMPARE.items()},
+    **{UNARY_METHODS[op]: function for op, function in UNARY.items()},
+    "__abs__": operator.abs,
+    "__getitem__": operator.getitem,
+    "__setitem__": operator.setitem,
 }
 
 #: The same for operators whose left operand is the argument.
-REFLECTED: Final[dict[str, Any]] = {
-    f"__r{name}__": OPERATORS[f"__{name}__"]
-    for name in (
-        *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"),
-        *("lshift", "rshift"),
-    )
-}
+REFLECTED: Final[dict[str, Any]] = {REFLECTED_METHODS[op]: function for op, function in BINARY.items()}
 
 
 def has_method(name: str) -> bool:

@@ -13,6 +13,13 @@ from typing import Any, Final
 
 from graphlift.errors import ObservedException
 from graphlift.heap import Handle
+from graphlift.operators import (
+    BINARY_METHODS,
+    COMPARE_METHODS,
+    INPLACE_METHODS,
+    REFLECTED_METHODS,
+    UNARY_METHODS,
+)
 from graphlift.polyfills import attributes as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -22,7 +29,6 @@ from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, Variab
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.object_methods import C_METHODS, OBJECT_METHODS
 from graphlift.variables.slots import attributes
-from graphlift.variables.slots.operators import COMPARISONS
 from graphlift.variables.slots.type_lookup import (
     Binding,
     TypeAttr,
@@ -33,22 +39,6 @@ from graphlift.variables.slots.type_lookup import (
     type_lookup,
 )
 
-_OPERATORS: Final = {
-    "+": "add",
-    "-": "sub",
-    "*": "mul",
-    "/": "truediv",
-    "//": "floordiv",
-    "%": "mod",
-    "**": "pow",
-    "@": "matmul",
-    "&": "and",
-    "|": "or",
-    "^": "xor",
-    "<<": "lshift",
-    ">>": "rshift",
-}
-_UNARY: Final = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
 #: Special methods that an instruction may consist of, and what is left to do behind their call.
 _LAST: Final = {
     "__getitem__": "push",
@@ -428,24 +418,24 @@ class UserDefinedObject(VariableTracker):
         return self.storage.unpack(tx)
 
     def unary(self, tx: Tx, op: str) -> VariableTracker:
-        result = self.special(tx, _UNARY[op])
+        result = self.special(tx, UNARY_METHODS[op])
         if isinstance(result, NotImplementedType):
             return super().unary(tx, op) if self.storage is None else self.storage.unary(tx, op)
         return result  # type: ignore[no-any-return]
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        return self._operate(tx, f"__{_OPERATORS[op]}__", "binary", op, other)
+        return self._operate(tx, BINARY_METHODS[op], "binary", op, other)
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         if other.python_type(tx) is self.cls:
             return NOT_IMPLEMENTED  # operands of one class are asked once
-        return self._operate(tx, f"__r{_OPERATORS[op]}__", "rbinary", op, other)
+        return self._operate(tx, REFLECTED_METHODS[op], "rbinary", op, other)
 
     def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        return self._operate(tx, f"__i{_OPERATORS[op]}__", "inplace", op, other)
+        return self._operate(tx, INPLACE_METHODS[op], "inplace", op, other)
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        name = COMPARISONS[op]
+        name = COMPARE_METHODS[op]
         attr = type_lookup(tx, self.cls, name)
         if attr is not None and attr.binding is Binding.C_METHOD and attr.owner is object:
             if op == "!=" and type_lookup(tx, self.cls, "__eq__").raw is not _OBJECT_EQ:  # type: ignore[union-attr]

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from graphlift.operators import BINARY, COMPARE, INPLACE, UNARY
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builtin_object import BuiltinObjectVariable, make_tuple
@@ -17,46 +18,29 @@ from graphlift.variables.object_methods import constant_name
 from graphlift.variables.slots import attributes, calls, items, operators
 from graphlift.variables.slots.numbers import index_
 
-_BINARY: Final = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "matmul": "@",
-    "and_": "&",
-    "or_": "|",
-    "xor": "^",
-    "lshift": "<<",
-    "rshift": ">>",
-}
-_COMPARE: Final = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_UNARY: Final = {"neg": "-", "pos": "+", "invert": "~", "inv": "~"}
 
-
-def _binary(name: str, op: str, apply: Callable[[Tx, str, Var, Var], VariableTracker]) -> None:
+def _binary(function: Any, op: str, apply: Callable[[Tx, str, Var, Var], VariableTracker]) -> None:
     def model(tx: Tx, left: Var, right: Var) -> Any:
         return apply(tx, op, left, right)
 
-    builtin(getattr(operator, name))(model)
+    builtin(function)(model)
 
 
-def _unary(name: str, op: str) -> None:
+def _unary(function: Any, op: str) -> None:
     def model(tx: Tx, value: Var) -> Any:
         return operators.unary(tx, op, value)
 
-    builtin(getattr(operator, name))(model)
+    builtin(function)(model)
 
 
-for _name, _op in _BINARY.items():
-    _binary(_name, _op, operators.binary)
-    _binary("i" + _name.rstrip("_"), _op, operators.inplace)
-for _name, _op in _COMPARE.items():
-    _binary(_name, _op, operators.compare)
-for _name, _op in _UNARY.items():
-    _unary(_name, _op)
+for _op in BINARY:
+    _binary(BINARY[_op], _op, operators.binary)
+    _binary(INPLACE[_op], _op, operators.inplace)
+for _op in COMPARE:
+    _binary(COMPARE[_op], _op, operators.compare)
+for _op in UNARY:
+    _unary(UNARY[_op], _op)
+_unary(operator.inv, "~")
 
 
 @builtin(operator.not_)

@@ -7,18 +7,17 @@ from typing import Any, Final, NoReturn
 
 import torch
 
+from graphlift.operators import COMPARE, REFLECTED_METHODS, SWAPPED
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
 from graphlift.variables.constant import ConstantVariable
-from graphlift.variables.folding import COMPARE, FOLDABLE, fold, fold_binary
+from graphlift.variables.folding import FOLDABLE, fold, fold_binary
 from graphlift.variables.slots import iteration
 from graphlift.variables.slots.numbers import repeat_count
 from graphlift.variables.slots.truth import is_true, truth
 
 __all__ = [
-    "COMPARISONS",
-    "OPERATORS",
     "answer_of",
     "binary",
     "compare",
@@ -33,37 +32,6 @@ __all__ = [
     "truth",
     "unary",
 ]
-
-_SWAPPED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-#: Names of the methods of binary operators.
-OPERATORS: Final = {
-    "+": "__add__",
-    "-": "__sub__",
-    "*": "__mul__",
-    "/": "__truediv__",
-    "//": "__floordiv__",
-    "%": "__mod__",
-    "**": "__pow__",
-    "@": "__matmul__",
-    "&": "__and__",
-    "|": "__or__",
-    "^": "__xor__",
-    "<<": "__lshift__",
-    ">>": "__rshift__",
-}
-
-#: Names of the methods of comparisons.
-COMPARISONS: Final = {
-    "==": "__eq__",
-    "!=": "__ne__",
-    "<": "__lt__",
-    "<=": "__le__",
-    ">": "__gt__",
-    ">=": "__ge__",
-}
-
-_REFLECTED: Final = {op: "__r" + name[2:] for op, name in OPERATORS.items()}
 
 
 def answer_of(tx: Tx, result: Var) -> VariableTracker | NotImplementedType:
@@ -137,7 +105,7 @@ def _right_first(tx: Tx, op: str, left: VariableTracker, right: VariableTracker)
     below, above = right.python_type(tx), left.python_type(tx)
     if below is above or above not in below.__mro__:
         return False
-    name = _REFLECTED[op]
+    name = REFLECTED_METHODS[op]
     return _found(below, name) is not _found(above, name)
 
 
@@ -209,7 +177,7 @@ def compare(tx: Tx, op: str, a: Var, b: Var) -> VariableTracker:
         x, y = left.value, right.value
         if type(x) in FOLDABLE and type(y) in FOLDABLE:
             return fold(tx, COMPARE[op], x, y)
-    swapped = _SWAPPED[op]
+    swapped = SWAPPED[op]
     right_tried = _is_below(tx, right, left)
     result: VariableTracker | NotImplementedType = NOT_IMPLEMENTED
     if right_tried:

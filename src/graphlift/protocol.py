@@ -139,8 +139,8 @@ class Make(ABC):
         """A dictionary made by the program."""
 
     @abstractmethod
-    def namespace_dict(self, handle: Handle) -> Var:
-        """The dictionary whose handle this is: an object's ``__dict__`` as a value."""
+    def namespace_dict(self, handle: Handle, owner: Var) -> Var:
+        """The dictionary whose handle this is: the ``__dict__`` of `owner` as a value."""
 
     @abstractmethod
     def set(self, items: Sequence[Var], cls: type = set) -> Var:

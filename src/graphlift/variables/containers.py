@@ -16,6 +16,7 @@ from graphlift.polyfills import ordered_dicts as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
+from graphlift.variables import rebuild
 from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.classes import constructs
@@ -163,12 +164,29 @@ def _new_container(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs:
     return made
 
 
+class InstanceDictVariable(DictVariable):
+    """The ``__dict__`` of an object that the program made: it goes on being that when it becomes real."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, handle: Handle, of: Var) -> None:
+        super().__init__(handle)
+        self._of: Final = of
+
+    def children(self) -> list[Var]:
+        """What it holds, and whose it is."""
+        return [*super().children(), self._of]
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(rebuild.dict_of, [self._of])
+
+
 @maker
-def namespace_dict(tx: Tx, handle: Handle) -> Var:
+def namespace_dict(tx: Tx, handle: Handle, owner: Var) -> Var:
     """See `protocol.Make.namespace_dict`."""
     if handle.real is not None:
         return tx.make.from_value(handle.real, handle.source)
     if handle.tracker is None:
-        handle.tracker = DictVariable(handle, handle.source)
+        handle.tracker = InstanceDictVariable(handle, owner)
     tracker: Var = handle.tracker
     return tracker

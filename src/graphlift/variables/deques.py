@@ -50,6 +50,17 @@ class DequeIteratorVariable(SequenceIteratorVariable):
         )
 
 
+class ReversedDequeVariable(ReversedVariable):
+    """``reversed()`` of a deque, which cannot be put in a place."""
+
+    __slots__ = ()
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        raise Unsupported(
+            Reason.UNSUPPORTED_VALUE, "an iterator over a deque would have to be built at run time"
+        )
+
+
 class DequeVariable(SequenceVariable):
     """A deque made by the program.
 
@@ -101,7 +112,7 @@ class DequeVariable(SequenceVariable):
 
     @method("__reversed__")
     def _reversed(self, tx: Tx) -> VariableTracker:
-        return ReversedVariable(self, _REVERSED, len(self.items_now(tx)) - 1)
+        return ReversedDequeVariable(self, _REVERSED, len(self.items_now(tx)) - 1)
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         return self.compare_items(tx, op, other) if isinstance(other, DequeVariable) else NOT_IMPLEMENTED

@@ -20,6 +20,7 @@ from graphlift.variables.builtin_object import BuiltinObjectVariable, constant, 
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.iterator_state import DONE
 from graphlift.variables.iterators import IteratorVariable, wrap_opaque_iterator
+from graphlift.variables.sequences import storage
 from graphlift.variables.slots import calls, items, iteration, operators
 
 
@@ -330,7 +331,8 @@ def wrap_dict_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
     part = next(part for part, cls in _ITERATOR_TYPES.items() if cls is type(value))
     handle = tx.heap.handle_of(value, source)
     handle.value = state[1]
-    dictionary: Any = tx.make.from_value(state[0], source.child(IteratorSource, type(value).__name__))
+    found: Any = tx.make.from_value(state[0], source.child(IteratorSource, type(value).__name__))
+    dictionary: Any = storage(found)
     return DictIteratorVariable(tx, dictionary, part, handle=handle, source=source)
 
 

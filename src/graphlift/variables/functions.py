@@ -331,7 +331,7 @@ class FunctionVariable(VariableTracker):
         if name == "__dict__":
             own = self.instance_dict(tx)
             assert own is not None
-            return make.namespace_dict(own)
+            return make.namespace_dict(own, self)
         return self.refuse(tx, f"attribute {name!r}")
 
     def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
@@ -352,6 +352,10 @@ class FunctionVariable(VariableTracker):
     def reconstruct(self, codegen: Codegen) -> None:
         cells = [cell_variable(cell) for cell in self.closure]
         rebuild.function(codegen, self, cells)
+
+    def write_back(self, codegen: Codegen, handle: Handle) -> None:
+        """Emit the writes to what an existing function keeps in C (`handle` is `slots`)."""
+        rebuild.written_members(codegen, handle, FunctionType)
 
     def __repr__(self) -> str:
         return f"FunctionVariable({self.qualname()})"

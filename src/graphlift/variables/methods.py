@@ -323,6 +323,7 @@ class PartialVariable(UserDefinedObject):
         return False
 
     def reconstruct(self, codegen: Codegen) -> None:
+        codegen.filled(self.keywords)  # they are copied
         codegen.call(new_partial, [self.function, self.keywords, *self.args])
         codegen.later(lambda: rebuild.attributes(codegen, self, self.handle))
 

@@ -187,4 +187,4 @@ def _state(tx: Tx, self: VariableTracker, cls: type) -> Any:
         return attributes.call_attr(tx, own, self, cls, [])
     handle = self.instance_dict(tx)
     assert handle is not None
-    return tx.make.namespace_dict(handle)
+    return tx.make.namespace_dict(handle, self)

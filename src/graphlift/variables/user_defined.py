@@ -205,7 +205,7 @@ class UserDefinedObject(VariableTracker):
         own = self.instance_dict(tx)
         if own is None:
             return self.refuse(tx, "attribute '__dict__'")
-        made = tx.make.namespace_dict(own)
+        made = tx.make.namespace_dict(own, self)
         assert isinstance(made, VariableTracker)
         return made
 

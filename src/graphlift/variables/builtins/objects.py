@@ -126,7 +126,10 @@ def _globals(tx: Tx) -> Any:
     frame: Any = getattr(tx, "frame", None)  # of the program: models run in the frame that calls them
     if frame is None:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, "globals()")
-    return tx.make.namespace_dict(frame.module_globals)
+    names = frame.module_globals
+    if names.real is None:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "globals()")
+    return tx.make.from_value(names.real, names.source)
 
 
 # --- identity and truth -------------------------------------------------------------------------------

@@ -57,6 +57,11 @@ class GraphValue:
         self.piece = False
         self.fake: Any = None
 
+    @property
+    def root(self) -> GraphValue:
+        """The value whose storage this one lives on: itself, where it is no view of the graph's."""
+        return self if self.base is None else self.base
+
     def __repr__(self) -> str:
         return f"GraphValue({self.name or self.index}: {self.meta!r})"
 

@@ -61,12 +61,6 @@ def is_disabled(function: object) -> bool:
     return _static(function, "_torchdynamo_disable", False) is True
 
 
-def disabled_reason(function: object) -> str | None:
-    """What the user gave as the reason for disabling, if anything."""
-    reason = _static(function, "_torchdynamo_disable_msg")
-    return reason if isinstance(reason, str) else None
-
-
 def is_recursively_disabled(function: object) -> bool:
     """Whether what a disabled function calls is to run plainly too."""
     return _static(function, "_torchdynamo_disable_recursive", True) is not False
@@ -171,20 +165,3 @@ def dim_marks(tensor: Any) -> DimMarks:
         dims("_dynamo_static_indices"),
         ranges,
     )
-
-
-#: Attributes that the marks above put on tensors.
-MARK_ATTRIBUTES: Final = frozenset(
-    {
-        "_dynamo_dynamic_indices",
-        "_dynamo_unbacked_indices",
-        "_dynamo_weak_dynamic_indices",
-        "_dynamo_static_indices",
-        "_dynamo_dynamic_range",
-        "_dynamo_hint_overrides",
-        "_dynamo_static_input_type",
-        "_dynamo_strict_unbacked_indices",
-        "_has_dynamo_dim_marking",
-        "_specialize_on",
-    }
-)

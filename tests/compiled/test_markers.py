@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import graphlift
+from graphlift.reasons import Reason
 from graphlift.testing import CompileCounter, EagerAndRecordGraphs
 
 dynamo = importlib.import_module("torch." + "_dynamo")
@@ -107,6 +108,15 @@ def test_the_message_of_a_graph_break_is_told():
         return x + 1
 
     assert "because of me" in graphlift.explain(program)(X).break_reasons[0].message
+
+
+def test_torchs_graph_break_is_the_users_wish():
+    def program(x):
+        dynamo.graph_break()
+        return x + 1
+
+    (reason,) = graphlift.explain(program)(X).break_reasons
+    assert reason.reason is Reason.USER_BREAK
 
 
 def by_size(x):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import gc
 from pathlib import Path
 
 import pytest
 import torch
 
 import graphlift
-from graphlift import config, convert_frame
+from graphlift import config, convert_frame, events
+from graphlift.guards.compile import GuardFacesDisagreeError
+from graphlift.guards.guard import kind_named
 from graphlift.guards.holding import NotGuardableError
 from graphlift.testing import CompileCounter
 
@@ -59,6 +62,44 @@ def test_turn_limit():
         assert torch.equal(
             graphlift.compile(turning, backend="eager")(torch.ones(2), 50), torch.full((2,), 51.0)
         )
+
+
+@pytest.mark.parametrize("pause", [True, False])
+def test_the_collector_is_paused_while_a_capture_runs(pause):
+    graphlift.reset()
+    seen = []
+    with (
+        config.patch(pause_gc=pause),
+        events.subscribed(lambda event: seen.append(gc.isenabled()), events.GraphFinished),
+    ):
+        graphlift.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
+    assert seen == [not pause] and gc.isenabled()
+
+
+def test_faces_of_guards_are_compared_on_request(monkeypatch):
+    def called_twice(checks):
+        graphlift.reset()
+        with config.patch(check_guards=checks):
+            compiled = graphlift.compile(lambda x, n: x + n, backend="eager", dynamic=False)
+            compiled(torch.ones(2), 1)
+        return compiled(torch.ones(2), 1)
+
+    expected = called_twice(True)
+    monkeypatch.setattr(type(kind_named("constant")), "holds", lambda self, payload, *values: False)
+    assert torch.equal(called_twice(False), expected)
+    with pytest.raises(GuardFacesDisagreeError):
+        called_twice(True)
+
+
+def test_emitted_code_is_verified_on_request(monkeypatch):
+    verified = []
+    monkeypatch.setattr(convert_frame, "verify_code", verified.append)
+    for asked in (False, True):
+        with config.patch(verify_bytecode=asked):
+            graphlift.compile(turning, backend="eager")(torch.ones(2), 2)
+            graphlift.reset()
+        assert len(verified) == asked
+    assert verified[0].co_name == "turning"
 
 
 def graphs_for(function, *calls):

@@ -33,9 +33,7 @@ def is_lasting(value: object) -> bool:
     root = module.partition(".")[0] if isinstance(module, str) else ""
     if not root and isinstance(getattr(value, "__objclass__", None), type):
         root = value.__objclass__.__module__.partition(".")[0]  # type: ignore[attr-defined]
-    return root in ("builtins", "graphlift", "torch") or (
-        root in sys.stdlib_module_names and root != "__main__"
-    )
+    return root in _LASTING or (root in sys.stdlib_module_names and root != "__main__")
 
 
 class PyCodegen(Codegen):

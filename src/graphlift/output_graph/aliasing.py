@@ -20,11 +20,6 @@ from graphlift.meta_propagation.rehearsal import extent
 from graphlift.metadata import MetaRecord, SymbolicMeta, intern
 
 
-def root_of(value: GraphValue) -> GraphValue:
-    """The value whose storage `value` lives on."""
-    return value if value.base is None else value.base
-
-
 def is_view(value: GraphValue) -> bool:
     """Whether a value is a view, in the graph or in the program."""
     return value.base is not None or (value.real is not None and value.real._is_view())
@@ -32,13 +27,13 @@ def is_view(value: GraphValue) -> bool:
 
 def family(value: GraphValue) -> list[GraphValue]:
     """All values on the same storage, the base first."""
-    root = root_of(value)
+    root = value.root
     return [root, *(root.views or ())]
 
 
 def same_storage(a: GraphValue, b: GraphValue) -> bool:
     """Whether two values share storage, in the graph or (as inputs) in the program."""
-    first, second = root_of(a), root_of(b)
+    first, second = a.root, b.root
     if first is second:
         return True
     if first.real is None or second.real is None:
@@ -205,7 +200,7 @@ def join(value: GraphValue, base: GraphValue, target: Any, piece: bool) -> None:
         target: what made it.
         piece: whether autograd refuses writes to it.
     """
-    root = root_of(base)
+    root = base.root
     value.base = root
     if root.views is None:
         root.views = []

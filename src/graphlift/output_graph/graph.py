@@ -131,10 +131,6 @@ class OutputGraph:
         """What was assumed of symbolic sizes and numbers, as payloads of ``expression`` guards."""
         return [] if self._symbols is None else self._symbols.guards()
 
-    def input_of(self, tensor: torch.Tensor) -> GraphValue | None:
-        """The input that is this tensor, if there is one."""
-        return self._by_id.get(id(tensor))
-
     # --- calls -------------------------------------------------------------------------------
 
     def call(

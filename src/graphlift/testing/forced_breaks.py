@@ -6,10 +6,9 @@ functions it calls that are inlined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any
 
 from graphlift.bytecode.decode import decode
 from graphlift.interpreter.capture import force_breaks
@@ -42,20 +41,3 @@ def forced_break(code: CodeType, index: int) -> Iterator[None]:
         yield
     finally:
         force_breaks(former)
-
-
-def with_forced_breaks(
-    function: Callable[..., Any], run: Callable[[], None], codes: Sequence[CodeType] = ()
-) -> Iterator[tuple[CodeType, int]]:
-    """Call `run` once for each place at which the graph of `function` can be cut; gives the places.
-
-    Arguments:
-        run: compiles and calls the function anew, and compares.
-        codes: further code objects to cut in, of functions that are inlined.
-    """
-    own: Any = function
-    for code in (own.__code__, *codes):
-        for index in breakable_steps(code):
-            with forced_break(code, index):
-                run()
-            yield code, index

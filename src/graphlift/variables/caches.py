@@ -72,5 +72,4 @@ def wrap_cached_function(tx: Tx, value: Any, source: Source | None) -> Var:
 @attributes.binds(_WRAPPER)
 def _bind_cached(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
     """As a function does: it becomes a method."""
-    function = attr.value(tx)
-    return function if obj is None else tx.make.bound_method(function, obj)
+    return attributes.bind_function(tx, attr, obj, cls)

@@ -194,7 +194,8 @@ class FunctionVariable(VariableTracker):
         if self.may_inline is None:
             self.may_inline = self.is_own(real) or rules.classify(real) == "inline"
         if not self.may_inline:
-            tx.fail(Reason.SKIPPED_CALLABLE, f"{real.__module__}.{real.__qualname__}")
+            reason = Reason.USER_BREAK if interop.is_graph_break(real) else Reason.SKIPPED_CALLABLE
+            tx.fail(reason, f"{real.__module__}.{real.__qualname__}")
 
     @staticmethod
     def is_own(real: FunctionType) -> bool:

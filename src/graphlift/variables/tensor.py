@@ -119,7 +119,7 @@ class TensorVariable(VariableTracker):
 
     def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
         place, stored = as_graph_argument(tx, key), as_graph_argument(tx, value)
-        if type(stored) is GraphValue and _root(stored) is _root(self.value):
+        if type(stored) is GraphValue and stored.root is self.value.root:
             # ``x[i] += 1`` stores a view of x where it is already. As a copy between two views of equal
             # metadata the graph can tell that nothing overlaps in part.
             view = record(tx, operator.getitem, (self.value, place))
@@ -206,10 +206,6 @@ class TensorVariable(VariableTracker):
 
     def __repr__(self) -> str:
         return "TensorVariable()"
-
-
-def _root(value: GraphValue) -> GraphValue:
-    return value if value.base is None else value.base
 
 
 def _operand(tx: Tx, other: VariableTracker) -> Any:

@@ -197,7 +197,8 @@ def bind(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
     return _BINDERS[attr.binding](tx, attr, obj, cls)
 
 
-def _bind_function(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
+def bind_function(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
+    """As ``function.__get__`` does: from an instance it is a bound method."""
     function = attr.value(tx)
     return function if obj is None else tx.make.bound_method(function, obj)
 
@@ -280,7 +281,7 @@ def _bind_plain(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) 
 Binder = Callable[[Tx, TypeAttr, "VariableTracker | None", type], Any]
 
 _BINDERS: Final[dict[Binding, Binder]] = {
-    Binding.FUNCTION: _bind_function,
+    Binding.FUNCTION: bind_function,
     Binding.STATIC: _bind_static,
     Binding.CLASS: _bind_class,
     Binding.PROPERTY: _bind_property,

@@ -1,8 +1,11 @@
-/* Checks on state of the process: torch's global state, and what abstract base classes count as their own. */
+/* Checks on state of the process: torch's global state, what classes hold, and what abstract base classes count
+ * as their own. */
 
 #include "node.h"
 
 #include "../torch_state.h"
+
+#include <limits.h>
 
 static int run_torch_state(const GlNode *node, GlRun *run)
 {
@@ -15,6 +18,66 @@ static int build_torch_state(GlNode *node, GlBuild *build, PyObject *const *oper
         PyErr_SetString(PyExc_TypeError, "the state of torch is given as bytes");
         return -1;
     }
+    node->object = Py_NewRef(operands[0]);
+    return 0;
+}
+
+/* --- what a class and its bases hold ---
+ *
+ * CPython gives a class a new version tag at the first look-up after an attribute of it or of a base changed. */
+
+static unsigned int class_version(PyTypeObject *class)
+{
+    if (class->tp_version_tag == 0) {
+        static PyObject *name;
+        if (name == NULL && (name = PyUnicode_InternFromString("__class__")) == NULL) {
+            PyErr_Clear();
+            return 0;
+        }
+        _PyType_Lookup(class, name);
+    }
+    return class->tp_version_tag;
+}
+
+static PyObject *get_class_version(PyObject *Py_UNUSED(module), PyObject *class)
+{
+    if (!PyType_Check(class)) {
+        PyErr_Format(PyExc_TypeError, "a class is needed, not %.100s", Py_TYPE(class)->tp_name);
+        return NULL;
+    }
+    return PyLong_FromUnsignedLong(class_version((PyTypeObject *)class));
+}
+
+PyMethodDef gl_state_functions[] = {
+    {"class_version", get_class_version, METH_O, "A number that changes when an attribute of a class or a base does."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int run_class_version(const GlNode *node, GlRun *run)
+{
+    const unsigned int *wanted = node->data;
+    unsigned int now = ((PyTypeObject *)node->object)->tp_version_tag;
+    return now == *wanted || (now == 0 && class_version((PyTypeObject *)node->object) == *wanted);
+}
+
+/* operands: the class, which must live as long as the process; its version, 0 if it has none (then it never holds) */
+static int build_class_version(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    unsigned long version = PyLong_AsUnsignedLong(operands[1]);
+    if (PyErr_Occurred()) {
+        return -1;
+    }
+    if (!PyType_Check(operands[0])) {
+        PyErr_SetString(PyExc_TypeError, "class_version is about a class");
+        return -1;
+    }
+    unsigned int *wanted = PyMem_Malloc(sizeof *wanted);
+    if (wanted == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *wanted = version == 0 ? UINT_MAX : (unsigned int)version;
+    node->data = wanted;
     node->object = Py_NewRef(operands[0]);
     return 0;
 }
@@ -104,6 +167,7 @@ static void clear_abc(GlNode *node) { Py_XDECREF(((AbcState *)node->data)->token
 
 const GlOp gl_state_ops[] = {
     {"torch_state", GL_ROOT, 1, run_torch_state, build_torch_state, NULL},
+    {"class_version", GL_ROOT, 2, run_class_version, build_class_version, NULL},
     {"abc", GL_ROOT, 3, run_abc, build_abc, clear_abc},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

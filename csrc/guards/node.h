@@ -145,4 +145,8 @@ Py_ssize_t gl_length(PyObject *object);
 int gl_iterators_check(void);
 extern PyMethodDef gl_iterator_functions[];
 
+/* --- state of the process (check_state.c) --- */
+
+extern PyMethodDef gl_state_functions[];
+
 #endif

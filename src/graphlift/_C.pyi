@@ -277,5 +277,11 @@ def check_torch_state() -> str:
 def torch_state() -> bytes:
     """The global torch state that every captured tensor operation reads, as one comparable value."""
 
+def class_version(cls: type, /) -> int:
+    """A number that is another one after an attribute of a class or of a base of it was set or deleted.
+
+    0 where CPython has no number left for the class.
+    """
+
 def torch_state_fields() -> tuple[str, ...]:
     """The names of the 64-bit words at the start of `torch_state`, in order."""

@@ -473,6 +473,8 @@ def places():
 
 def state():
     yield Guard("torch_state", None), [1], []
+    yield Guard("class_version", None, (Plain, _C.class_version(Plain))), [1], []
+    yield Guard("class_version", None, (Plain, 0)), [], [1]
 
 
 ROWS = [

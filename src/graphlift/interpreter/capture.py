@@ -22,6 +22,7 @@ from graphlift.heap import Handle, Heap
 from graphlift.output_graph import OutputGraph
 from graphlift.protocol import Make, Tx, Var, Where
 from graphlift.reasons import Reason
+from graphlift.rules.tensor_members import class_version
 from graphlift.sources import GlobalSource, ModuleDictSource, ObjectSource, Source
 from graphlift.variables.builder import Builder
 
@@ -98,6 +99,7 @@ class Capture:
         careful: whether frames keep a snapshot of themselves before each instruction.
         forced: asked before each instruction whether the graph is to be cut there (for tests), or None.
         torch_state: torch's global state at the beginning.
+        tensor_class: the version of `torch.nn.Parameter`, and so of its bases, at the beginning.
         grad_mode: whether grad mode was on at the beginning.
         entered: torch's global state at the beginning of each ``with`` block, by what leaves it.
         writes: when what the backend makes of the graph writes to its inputs.
@@ -130,6 +132,7 @@ class Capture:
         #: The steps of each code, each taking a snapshot first.
         self.careful_steps: dict[Decoded, Any] = {}
         self.torch_state = _C.torch_state()
+        self.tensor_class = class_version()
         self.grad_mode = torch.is_grad_enabled()
         self.entered: dict[Var, Any] = {}
         self.writes = writes_of(settings.backend)

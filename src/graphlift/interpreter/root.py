@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+import torch
+
 from graphlift.bytecode.decode import decode
 from graphlift.codegen.entry_code import EntryCode, parameters
 from graphlift.codegen.failure import Failure
@@ -169,6 +171,7 @@ class InstructionTranslator(InstructionTranslatorBase):
             assume_storages(graph, assumptions, self)
         if self.graph.operations:  # also what is left out of the graph: its metadata may have been read
             assumptions.add("torch_state", None, (self.capture.torch_state,), self)
+            assumptions.add("class_version", None, (torch.nn.Parameter, self.capture.tensor_class), self)
         return Translation(graph, body, assumptions.rows, self.function_source, failing)
 
 

@@ -19,6 +19,7 @@ from graphlift.metadata import PLAIN_CLASSES
 from graphlift.operators import BINARY, COMPARE, INPLACE, UNARY
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
+from graphlift.rules.tensor_members import replaced_member
 from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps, wraps_if
@@ -234,7 +235,16 @@ def _argument(tx: Tx, var: TensorVariable) -> GraphValue:
 @result_of(GraphValue)
 def _result(tx: Tx, value: GraphValue) -> Var:
     known: Var | None = value.var
-    return TensorVariable(value) if known is None else known
+    if known is not None:
+        return known
+    _check_members(tx)
+    return TensorVariable(value)
+
+
+def _check_members(tx: Tx) -> None:
+    name = replaced_member()
+    if name is not None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor, while `torch.Tensor.{name}` is not torch's own")
 
 
 # --- inputs ----------------------------------------------------------------------------------------
@@ -245,6 +255,7 @@ def wrap_tensor(tx: Tx, value: torch.Tensor, source: Source | None) -> Var:
     """The rule for tensors without a class of the user's: an input of the graph, guarded by its metadata."""
     if source is None:
         tx.fail(Reason.UNSUPPORTED_VALUE, "a tensor that cannot be found again at the next call")
+    _check_members(tx)
     if value.layout is not torch.strided:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor of layout {value.layout}")
     made: GraphValue = tx.graph.add_tensor_input(value, source, tx.capture.symbolic_sizes(source, value))

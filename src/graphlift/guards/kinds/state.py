@@ -71,6 +71,32 @@ _AUTOCAST: Final = frozenset(name for name in _READERS if name.startswith("autoc
 _USUAL_KEYS: Final = {name: _READERS[name]() for name in ("keys_included", "keys_excluded")}
 
 
+@kind
+class ClassVersionKind(Kind):
+    """That no attribute of a class or its bases was set or deleted. Payload: (class, `_C.class_version`).
+
+    For classes that live as long as the process and that hardly anybody changes: one number stands for all
+    that was looked up on them.
+    """
+
+    name = "class_version"
+    rank = 0
+
+    def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
+        rows.add("class_version", -1, *guard.payload)
+        return (), guard.payload
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        cls, version = payload
+        return bool(version != 0 and _C.class_version(cls) == version)
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return f"no attribute of class `{payload[0].__qualname__}` or its bases was replaced"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        return f"an attribute of class `{payload[0].__qualname__}` or of a base of it was set or deleted"
+
+
 # --- abstract base classes -------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ not looked at. It must not know why somebody wants to enter there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from opcode import opmap
 from types import CodeType
 
@@ -43,16 +43,9 @@ def graft(items: Sequence[Item], code: CodeType, offset: int, header: Header, de
         raise InternalError(f"the stack has depth {flow.depths[-1]} at the graft, {depth} is wanted")
     offsets = assembly.offsets()
     jump = encoded(JUMP_FORWARD, offset // 2)
-    shift = offsets[-2] + len(jump)
     first = header.first_position
     spans = [*assembly.spans(offsets, first, len(offsets) - 2), (len(jump) // 2, first)]
-    regions = [
-        *assembly.regions(offsets),
-        *(
-            region._replace(start=region.start + shift, end=region.end + shift, target=region.target + shift)
-            for region in exception_table.parse(code.co_exceptiontable)
-        ),
-    ]
+    regions = [*assembly.regions(offsets), *_shifted(code, offsets[-2] + len(jump))]
     return code.replace(
         co_argcount=header.argcount,
         co_posonlyargcount=header.posonlyargcount,
@@ -74,6 +67,14 @@ def graft(items: Sequence[Item], code: CodeType, offset: int, header: Header, de
         co_linetable=line_table.assemble(spans, header.firstlineno) + code.co_linetable,
         co_exceptiontable=exception_table.assemble(regions),
     )
+
+
+def _shifted(code: CodeType, shift: int) -> Iterator[exception_table.Region]:
+    """The ranges of the old code where it stands now."""
+    for region in exception_table.parse(code.co_exceptiontable):
+        yield region._replace(
+            start=region.start + shift, end=region.end + shift, target=region.target + shift
+        )
 
 
 def _check_slots(code: CodeType, header: Header) -> None:

@@ -62,43 +62,55 @@ class EntryCode:
         self._code = code
         self._segment = segment
         self._body = body
+        self._failed: list[Item] = []
         emitter = Emitter()
         emitter.position = position
-        self._failed: list[Item] = []
-        failed = Label("failed")
+        begin = None
         if failure is not None and function is not None:
-            body.slots.slot(function)
-
-            def load_function(verbs: Verbs) -> None:
-                load_source(verbs, function, body.slots)
-
-            if saves:
-                emitter.items.extend(emit_save(failure).items)
-            self._failed = emit_handler(failed, failure, saves, load_function, parameters(code)).items
+            begin = self._expect_failure(emitter, failure, saves, function)
         bound = list(body.slots.sources())
-        begin = TryBegin(failed)
-        if self._failed:
-            emitter.items.append(begin)
         if product is not None:
-            emitter.prepare_call()
-            emitter.load_global(product)
-            emitter.callable_ready()
-            if all(type(source) is ParamSource for source in inputs):
-                for source in inputs:
-                    emitter.load_fast(source.name())
-                emitter.call(len(inputs))
-            else:
-                self._load_bound(emitter, len(bound))
-                emitter.call_ex()
-                bound += inputs
-            if body.outputs:
-                emitter.store_fast(GRAPH_OUT)
-            else:
-                emitter.pop()
-        if self._failed:
+            bound += self._call_graph(emitter, product, inputs, len(bound))
+        if begin is not None:
             emitter.items.append(TryEnd(begin))
         self._call = emitter.items
         self.bound: tuple[Source, ...] = tuple(bound)
+
+    def _expect_failure(self, emitter: Verbs, failure: str, saves: bool, function: Source) -> TryBegin:
+        """Begin the range in which an error of the graph is looked at, and make what looks at it."""
+        slots = self._body.slots
+        slots.slot(function)
+        if saves:
+            emitter.items.extend(emit_save(failure).items)
+        failed = Label("failed")
+        handler = emit_handler(
+            failed, failure, saves, lambda verbs: load_source(verbs, function, slots), parameters(self._code)
+        )
+        self._failed = handler.items
+        begin = TryBegin(failed)
+        emitter.items.append(begin)
+        return begin
+
+    def _call_graph(
+        self, emitter: Verbs, product: str, inputs: Sequence[Source], start: int
+    ) -> Sequence[Source]:
+        """Emit the call of the product; gives the inputs that it expects in the binding from `start` on."""
+        emitter.prepare_call()
+        emitter.load_global(product)
+        emitter.callable_ready()
+        from_locals = all(type(source) is ParamSource for source in inputs)
+        if from_locals:
+            for source in inputs:
+                emitter.load_fast(source.name())
+            emitter.call(len(inputs))
+        else:
+            self._load_bound(emitter, start)
+            emitter.call_ex()
+        if self._body.outputs:
+            emitter.store_fast(GRAPH_OUT)
+        else:
+            emitter.pop()
+        return () if from_locals else inputs
 
     @staticmethod
     def _load_bound(emitter: Verbs, start: int) -> None:

@@ -65,19 +65,7 @@ def emit_handler(
     emitter.pop_jump_if(other, False)
     emitter.pop()
     emitter.pop_except()
-    emitter.prepare_call()
-    emitter.load_const(_C.Jump)
-    emitter.callable_ready()
-    emitter.prepare_call()
-    emitter.load_const(plainly)
-    emitter.callable_ready()
-    load_function(emitter)
-    emitter.call(1)
-    for name in params:
-        emitter.load_fast(name)
-    emitter.build_tuple(len(params))
-    emitter.call(2)
-    emitter.return_value()
+    _leave(emitter, load_function, params)
     emitter.place(other)
     emitter.swap(2)
     emitter.pop_except()
@@ -100,3 +88,20 @@ def _ask(emitter: Verbs, failure: str, saves: bool) -> None:
     emitter.call(2)
     # An error that leaves would hold itself through this frame.
     emitter.delete_fast(_ERROR)
+
+
+def _leave(emitter: Verbs, load_function: Any, params: tuple[str, ...]) -> None:
+    """Jump to the plain function."""
+    emitter.prepare_call()
+    emitter.load_const(_C.Jump)
+    emitter.callable_ready()
+    emitter.prepare_call()
+    emitter.load_const(plainly)
+    emitter.callable_ready()
+    load_function(emitter)
+    emitter.call(1)
+    for name in params:
+        emitter.load_fast(name)
+    emitter.build_tuple(len(params))
+    emitter.call(2)
+    emitter.return_value()

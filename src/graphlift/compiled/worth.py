@@ -8,6 +8,7 @@ what was given up, with everything else.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -20,6 +21,7 @@ from graphlift.interpreter.capture import forced_breaks
 #: After so many times `config.give_up_after` runs a frame need not have been seen to end: the loop is long.
 _LONG_LOOP = 64
 
+_lock = threading.Lock()
 _pauses = 0
 
 
@@ -27,11 +29,13 @@ _pauses = 0
 def nothing_given_up() -> Iterator[None]:
     """Give nothing up inside, whichever thread runs: somebody wants to see everything that is captured."""
     global _pauses
-    _pauses += 1
+    with _lock:
+        _pauses += 1
     try:
         yield
     finally:
-        _pauses -= 1
+        with _lock:
+            _pauses -= 1
 
 
 def review(context: object, function: FunctionType, entry: _C.Entry) -> None:

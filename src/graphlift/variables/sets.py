@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Final, cast
 
-from graphlift.errors import Unsupported
 from graphlift.heap import Handle, Table
 from graphlift.operators import COMPARE
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
-from graphlift.variables import iterator_state
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
 from graphlift.variables.builder import makes, wraps
 from graphlift.variables.builtin_object import (
@@ -31,14 +29,12 @@ from graphlift.variables.builtin_object import (
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.dict_views import DictViewVariable
 from graphlift.variables.folding import DEPTH_LIMIT, FOLDABLE
-from graphlift.variables.iterators import ItemsIteratorVariable
 from graphlift.variables.mappings import DictVariable
 from graphlift.variables.namespace import is_plain_key
 from graphlift.variables.sequences import storage
+from graphlift.variables.set_iterators import SetIteratorVariable
 from graphlift.variables.set_order import History, added_one_by_one, is_plain, replay
 from graphlift.variables.slots import iteration, text
-
-_SET_ITERATOR: Final[type] = type(iter(set()))
 
 
 class SetVariable(BuiltinObjectVariable):
@@ -129,7 +125,7 @@ class SetVariable(BuiltinObjectVariable):
         return [cast(VariableTracker, table[key][0]) for key in known]
 
     def iter_(self, tx: Tx) -> VariableTracker:
-        return SetIteratorVariable(self, self.unpack(tx), self.table(tx))
+        return SetIteratorVariable(self, self.handle, self.unpack(tx))
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -397,40 +393,6 @@ class SetVariable(BuiltinObjectVariable):
         for key in keys:
             codegen(table[key][0])
         codegen.build("set", len(keys))
-
-
-class SetIteratorVariable(ItemsIteratorVariable):
-    """An iterator over a set, which notices when the set changes meanwhile."""
-
-    __slots__ = ("_elements", "_set")
-
-    def __init__(self, owner: SetVariable, known: Sequence[Var], elements: Table) -> None:
-        super().__init__(known, _SET_ITERATOR)
-        self._set: Final = owner
-        self._elements: Final = (elements, len(elements))
-
-    def next_(self, tx: Tx) -> VariableTracker | None:
-        table, size = self._set.table(tx), self._elements[1]
-        if self.handle.value <= size and len(table) != size:
-            tx.heap.set_value(self.handle, size + 1)  # it stays unusable
-            tx.raise_(RuntimeError, "Set changed size during iteration")
-        if table is not self._elements[0] and table.keys() != self._elements[0].keys():
-            tx.fail(
-                Reason.UNSUPPORTED_OPERATION, "a set whose elements are exchanged while it is iterated over"
-            )
-        return super().next_(tx)
-
-    def reconstruct(self, codegen: Codegen) -> None:
-        handle = self._set.handle
-        changed = len(handle.table or {}) != self._elements[1]
-        if changed or (handle.real is not None and handle.dirty):
-            # What the program wrote is done last; the order of the elements depends on it.
-            raise Unsupported(Reason.UNSUPPORTED_VALUE, "an iterator over a set that was changed")
-        codegen.call(_iterator_at, [self._set, ConstantVariable(self.handle.value)])
-
-
-def _iterator_at(elements: Any, gone: int) -> Any:
-    return iterator_state.skip(iter(elements), gone)
 
 
 class FrozenSetVariable(SetVariable):

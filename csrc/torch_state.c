@@ -90,6 +90,12 @@ static const Known known[] = {
     {"autocast_cuda", AUTOCAST(1)},
     {"autocast_xpu", AUTOCAST(12)},
     {"autocast_mps", AUTOCAST(13)},
+    {"autocast_hpu", AUTOCAST(15)},
+    {"autocast_xla", AUTOCAST(9)},
+    {"autocast_ipu", AUTOCAST(18)},
+    {"autocast_mtia", AUTOCAST(19)},
+    {"autocast_maia", AUTOCAST(8)},
+    {"autocast_privateuseone", AUTOCAST(20)},
 };
 
 enum {

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch._guards import TracingContext, tracing
 
 from graphlift.backends.registry import Backend, lookup
 from graphlift.errors import GraphliftError
+from graphlift.rules.torch_names import AUTOCAST_DEVICES
 
 
 class Graph(Protocol):
@@ -122,15 +123,12 @@ def compile_graph(graph: Graph, settings: Settings) -> Callable[..., Any]:
     return product
 
 
-_AUTOCAST_DEVICES: Final = ("cpu", "cuda", "xpu", "mps")
-
-
 @contextmanager
 def _torch_state_kept() -> Iterator[None]:
     """Put back what a graph that sets grad mode or autocast changed while a compiler traced it."""
     grad, cache = torch.is_grad_enabled(), torch.is_autocast_cache_enabled()
     casts = [
-        (kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in _AUTOCAST_DEVICES
+        (kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in AUTOCAST_DEVICES
     ]
     try:
         yield

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 
 from graphlift import _C
+from graphlift.rules.torch_names import AUTOCAST_DEVICES
 
 _C_torch: Final[Any] = torch._C
 _NO_FUNCTIONS: Final[Any] = torch._C.DisableTorchFunction
@@ -187,7 +188,7 @@ def state_readers() -> list[tuple[str, Callable[[], int]]]:
     else:
         readers.append(("matmul_precision", _asking("_get_float32_matmul_precision")))
         readers.append(("cudnn_tf32", _asking("_get_cudnn_allow_tf32")))
-    readers += [(f"autocast_{device}", _autocast(device)) for device in ("cpu", "cuda", "xpu", "mps")]
+    readers += [(f"autocast_{device}", _autocast(device)) for device in AUTOCAST_DEVICES]
     return [(name, reader) for name, reader in readers if reader is not None]
 
 

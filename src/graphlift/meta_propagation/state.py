@@ -16,15 +16,15 @@ from torch.utils._device import DeviceContext
 
 from graphlift import _C
 from graphlift.guards import torch_readers
+from graphlift.rules.torch_names import AUTOCAST_DEVICES
 
 # The reader of the state is set up where guards are.
 assert torch_readers.connected
 
-_DEVICES: Final = ("cpu", "cuda", "xpu", "mps")
-
 
 def _autocast() -> tuple[Any, ...]:
-    on = [(kind, torch.get_autocast_dtype(kind)) for kind in _DEVICES if torch.is_autocast_enabled(kind)]
+    kinds = [kind for kind in AUTOCAST_DEVICES if torch.is_autocast_enabled(kind)]
+    on = [(kind, torch.get_autocast_dtype(kind)) for kind in kinds]
     return (*on, torch.is_autocast_cache_enabled())
 
 

@@ -17,6 +17,11 @@ import torch.nn.functional
 
 _C: Final[Any] = torch._C
 
+#: Kinds of devices that may have an autocast of their own, the devices there or not.
+AUTOCAST_DEVICES: Final = (
+    "cpu", "cuda", "xpu", "mps", "hpu", "xla", "ipu", "mtia", "maia", "privateuseone",
+)  # fmt: skip
+
 
 def _named(owner: object, names: Iterable[str]) -> Iterator[Any]:
     for name in names:

@@ -9,10 +9,8 @@ compiled calls take turns in this process, and the best of all rounds counts.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import gc
-import json
 import re
 import resource
 import sys
@@ -24,6 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import engines
 import torch
 
 import graphlift
@@ -32,6 +31,9 @@ Program = Callable[..., Any]
 
 #: Name -> makes the program and its arguments.
 SHAPES: dict[str, Callable[[], tuple[Program, Sequence[Any]]]] = {}
+
+#: One call of 100,000 breaks, measured in its own way.
+LONG_LOOP = "a loop of 100,000 breaks"
 
 #: Calls before anything is measured: enough for every capture, and for giving up what is not worth it.
 WARM_CALLS = 40
@@ -324,27 +326,20 @@ def long_loop() -> dict[str, float]:
     return {"ratio": best["compiled"] / best["plain"], "memory, KiB": resident_kib() - before}
 
 
+def measured(name: str, rounds: int) -> dict[str, float]:
+    return long_loop() if name == LONG_LOOP else measure(name, rounds)
+
+
+def line(name: str, row: dict[str, float]) -> str:
+    if name == LONG_LOOP:
+        return f"{name:42}{row['memory, KiB']:9.0f} KiB more{row['ratio']:11.2f}x"
+    return f"{name:42}{row['plain, us']:9.1f} us{row['compiled, us']:9.1f} us{row['ratio']:7.2f}x"
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", default="", help="shapes whose name contains this")
-    parser.add_argument("--json", help="write the figures to this file")
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    figures: dict[str, dict[str, float]] = {}
+    chosen = engines.options(__doc__, rounds=7)
     print(f"{'breaks, warm':42}{'plain':>12}{'graphlift':>12}{'ratio':>8}")
-    for name in SHAPES:
-        if arguments.only.lower() in name:
-            row = figures[name] = measure(name, arguments.rounds)
-            print(
-                f"{name:42}{row['plain, us']:9.1f} us{row['compiled, us']:9.1f} us{row['ratio']:7.2f}x",
-                flush=True,
-            )
-    if arguments.only.lower() in "a loop of 100,000 breaks":
-        row = figures["a loop of 100,000 breaks"] = long_loop()
-        print(f"{'a loop of 100,000 breaks':42}{row['memory, KiB']:9.0f} KiB more{row['ratio']:11.2f}x")
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    engines.table(chosen, [*SHAPES, LONG_LOOP], measured, line)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ Both engines run in this process, turn about; the best median counts.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -34,33 +32,23 @@ def measure(name: str, rounds: int) -> dict[str, float]:
             seconds = engines.seconds_per_call(function, args)
             figures[key] = min(figures.get(key, float("inf")), seconds * 1e6)
     engines.say("")
-    engines.say("\r")
     figures["ratio"] = figures["torch.compile, us"] / figures["graphlift, us"]
     return figures
 
 
+def line(name: str, row: dict[str, float]) -> str:
+    return (
+        f"{name:28}{row['graphlift, us']:9.2f} us{row['torch.compile, us']:13.2f} us"
+        f"{row['ratio']:7.1f}x  {row['graphlift, graphs']} and {row['torch.compile, graphs']}"
+    )
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="programs whose name contains this")
-    parser.add_argument("--json", help="write the figures to this file")
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    figures: dict[str, dict[str, float]] = {}
+    chosen = engines.options(__doc__, rounds=5)
     with torch.no_grad():
         engines.warm_up()
         print(f"{'warm call':28}{'graphlift':>12}{'torch.compile':>16}{'ratio':>8}  graphs")
-        for name in programs.CALLED:
-            if arguments.only.lower() in name.lower():
-                row = figures[name] = measure(name, arguments.rounds)
-                print(
-                    f"{name:28}{row['graphlift, us']:9.2f} us{row['torch.compile, us']:13.2f} us"
-                    f"{row['ratio']:7.1f}x  {row['graphlift, graphs']} and {row['torch.compile, graphs']}",
-                    flush=True,
-                )
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(figures, indent=1), encoding="utf-8")
+        engines.table(chosen, programs.CALLED, measure, line)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ Both run in this process, turn about; each round starts with nothing remembered.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -31,35 +29,25 @@ def measure(name: str, rounds: int) -> dict[str, float]:
             figures[key] = min(figures.get(key, float("inf")), seconds * 1e3)
             figures[f"{engine.name}, graphs"] = graphs
     engines.say("")
-    engines.say("\r")
     figures["plain, ms"] = engines.seconds_per_call(fn, args) * 1e3
     figures["ratio"] = figures["torch.compile, ms"] / figures["graphlift, ms"]
     return figures
 
 
+def line(name: str, row: dict[str, float]) -> str:
+    return (
+        f"{name:28}{row['graphlift, ms']:9.1f} ms{row['torch.compile, ms']:13.1f} ms"
+        f"{row['plain, ms']:7.1f} ms{row['ratio']:7.1f}x"
+        f"  {row['graphlift, graphs']} and {row['torch.compile, graphs']}"
+    )
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="", help="programs whose name contains this")
-    parser.add_argument("--json", help="write the figures to this file")
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    figures: dict[str, dict[str, float]] = {}
+    chosen = engines.options(__doc__, rounds=3)
     with torch.no_grad():
         engines.warm_up()
         print(f"{'first call':28}{'graphlift':>12}{'torch.compile':>16}{'plain':>10}{'ratio':>8}  graphs")
-        for name in programs.CAPTURED:
-            if arguments.only.lower() in name.lower():
-                row = figures[name] = measure(name, arguments.rounds)
-                print(
-                    f"{name:28}{row['graphlift, ms']:9.1f} ms{row['torch.compile, ms']:13.1f} ms"
-                    f"{row['plain, ms']:7.1f} ms{row['ratio']:7.1f}x"
-                    f"  {row['graphlift, graphs']} and {row['torch.compile, graphs']}",
-                    flush=True,
-                )
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(figures, indent=1), encoding="utf-8")
+        engines.table(chosen, programs.CAPTURED, measure, line)
 
 
 if __name__ == "__main__":

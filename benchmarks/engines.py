@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
+import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -96,9 +99,9 @@ def warmed(engine: Engine, fn: Function, args: Sequence[Any]) -> tuple[Function,
 
 
 def say(text: str) -> None:
-    """Progress, where somebody watches."""
+    """Progress, where somebody watches; an empty text wipes it."""
     if sys.stderr.isatty():
-        print(f"\r{text:79}", end="", file=sys.stderr, flush=True)
+        print(f"\r{text:79}", end="" if text else "\r", file=sys.stderr, flush=True)
 
 
 def seconds_per_call(fn: Function, args: Sequence[Any], budget: float = 0.05) -> float:
@@ -115,3 +118,43 @@ def seconds_per_call(fn: Function, args: Sequence[Any], budget: float = 0.05) ->
             fn(*args)
         rounds.append((time.perf_counter() - start) / number)
     return statistics.median(rounds)
+
+
+# --- main programs -----------------------------------------------------------------------------------
+
+Figures = dict[str, dict[str, float]]
+
+
+def options(description: str | None, rounds: int) -> argparse.Namespace:
+    """What a measuring program is asked on the command line: `rounds`, `only`, `json`."""
+    parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--only", default="", help="programs whose name contains this")
+    parser.add_argument("--json", help="write the figures to this file")
+    chosen = parser.parse_args()
+    chosen.only = chosen.only.lower()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    return chosen
+
+
+def table(
+    chosen: argparse.Namespace,
+    names: Iterable[str],
+    measure: Callable[[str, int], dict[str, float]],
+    line: Callable[[str, dict[str, float]], str],
+) -> Figures:
+    """Measure what was asked for, a printed line each, and write the figures where that was asked for.
+
+    Arguments:
+        measure: gives the figures of a program for a number of rounds.
+        line: shows them.
+    """
+    figures: Figures = {}
+    for name in names:
+        if chosen.only in name.lower():
+            figures[name] = measure(name, chosen.rounds)
+            print(line(name, figures[name]), flush=True)
+    if chosen.json:
+        Path(chosen.json).write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    return figures

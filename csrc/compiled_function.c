@@ -216,7 +216,11 @@ gl_compiled_segment(GlCompiled *self, GlThread *thread, PyObject *const *params,
     gl_region_change(thread, 0, self->context, self->settings);
     PyObject *bound, *result;
     GlEntry *entry;
-    if (cache->skip && PyTuple_GET_SIZE(cache->entries) == 0) {
+    if (GL_UNLIKELY(gl_tstate()->c_tracefunc != NULL)) {
+        /* Tracing began behind the frame's beginning: a tracer is to see the program, not a capture of it. */
+        gl_region_change(thread, 1, self->context, self->settings);
+        result = gl_call_spread(self->function, params);
+    } else if (cache->skip && PyTuple_GET_SIZE(cache->entries) == 0) {
         result = call_original(self, thread, cache, params);
     } else if ((entry = gl_cache_match(cache, self->function, params, &bound)) != NULL) {
         thread->events += entry->worthwhile;

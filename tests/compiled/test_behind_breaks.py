@@ -11,10 +11,12 @@ import json
 import logging
 import pickle
 import re
+import sys
 import threading
 import unittest.mock
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -195,3 +197,33 @@ def test_a_weak_reference_s_callback_sees_its_object_gone() -> None:
         seen: list[Any] = []
         assert function(graphlift.disable(Referent), seen)
         assert seen == [(True, read(1.0))]
+
+
+def test_a_tracer_set_in_the_middle_sees_the_program_and_no_capture():
+    def traced(y):
+        z = y + 1
+        return z * 2
+
+    def program(x, seen):
+        def tracer(frame, event, argument):
+            seen.append((Path(frame.f_code.co_filename).name, frame.f_code.co_name))
+            return tracer
+
+        sys.settrace(tracer)
+        try:
+            result = traced(x)
+        finally:
+            sys.settrace(None)
+        graphlift.graph_break()
+        return traced(result) * 3
+
+    former = sys.gettrace()
+    try:
+        compiled = graphlift.compile(program, backend="eager")
+        for _ in range(3):
+            seen: list[Any] = []
+            assert torch.equal(compiled(torch.ones(2), seen), torch.full((2,), 30.0))
+            assert {file for file, _ in seen} == {Path(__file__).name}
+            assert [name for _, name in seen].count("traced") == 4
+    finally:
+        sys.settrace(former)

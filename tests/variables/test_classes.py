@@ -453,6 +453,47 @@ def test_slotted():
     check(slotted, X, Slotted(4))
 
 
+def test_members_that_are_made_while_the_program_runs():
+    class Wanted(enum.IntFlag):
+        READ = 1
+        WRITE = 2
+
+        @classmethod
+        def _missing_(cls, value):
+            graphlift.graph_break()
+            member = super()._missing_(value)
+            graphlift.graph_break()
+            return member
+
+    class Level(enum.IntEnum):
+        LOW = 1
+
+        def __new__(cls, value):
+            graphlift.graph_break()
+            member = int.__new__(cls, value)
+            graphlift.graph_break()
+            member._value_ = value
+            return member
+
+        @classmethod
+        def _missing_(cls, value):
+            graphlift.graph_break()
+            member = int.__new__(cls, value)
+            graphlift.graph_break()
+            member._value_ = value
+            graphlift.graph_break()
+            member._name_ = f"level{value}"
+            return member
+
+    def program(x, number):
+        graphlift.graph_break()
+        level = Level(number)
+        wanted = Wanted(number) | Wanted.READ
+        return x * number, level.name, level.value, wanted.name, wanted.value
+
+    check(program, X, 2, then=[(X, 3), (X, 7)], graphs=None, breaks=None, recompiles=None, warm=False)
+
+
 def test_enums():
     check(enums, X, Color.R, then=[(X, Color.G)], recompiles=1)
 

@@ -67,8 +67,8 @@ def _as_argument(tx: Tx, var: EnumMemberVariable) -> Any:
 def _listed(tx: Tx, value: Any) -> Source:
     """Where the member's class lists it."""
     members = anchor(tx, type(value)).child(TypeLookupSource, "_member_map_")
-    name = dict_of(value)["_name_"]  # type: ignore[index]
-    if type(value)._member_map_.get(name) is value:
+    name = (dict_of(value) or {}).get("_name_")  # absent while the member is being made
+    if name is not None and type(value)._member_map_.get(name) is value:
         return members.value_of(name)
     return anchor(tx, value)
 

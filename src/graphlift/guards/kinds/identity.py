@@ -69,10 +69,12 @@ class EnumMember:
         self.owner: Final = weakref.ref(cls)
         self.table: str
         self.key: str | int
-        if cls._member_map_.get(member._name_) is member:
-            self.table, self.key = "_member_map_", member._name_
-        elif type(member._value_) is int and cls._value2member_map_.get(member._value_) is member:
-            self.table, self.key = "_value2member_map_", member._value_
+        # One that is being made (in `_missing_`, `__new__`, `__init__`) may have neither name nor value yet.
+        name, value = getattr(member, "_name_", None), getattr(member, "_value_", None)
+        if type(name) is str and cls._member_map_.get(name) is member:
+            self.table, self.key = "_member_map_", name
+        elif type(value) is int and cls._value2member_map_.get(value) is member:
+            self.table, self.key = "_value2member_map_", value
         else:
             raise NotGuardableError(f"a member that {cls.__qualname__} does not list")
 

@@ -227,3 +227,20 @@ def test_a_tracer_set_in_the_middle_sees_the_program_and_no_capture():
             assert [name for _, name in seen].count("traced") == 4
     finally:
         sys.settrace(former)
+
+
+def test_nothing_that_an_import_runs_is_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "def helper(n):\n    return [at * 2 for at in range(n)]\nTABLE = [helper(n) for n in range(12)]\n"
+    (tmp_path / "imported_behind_a_break.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def program(x: Any) -> Any:
+        import imported_behind_a_break
+
+        return x + imported_behind_a_break.TABLE[3][2]
+
+    begun: list[str] = []
+    with events.subscribed(lambda event: begun.append(event.code.co_name), events.CaptureStarted):
+        result = graphlift.compile(program, backend="eager")(torch.ones(2))
+    assert torch.equal(result, torch.full((2,), 5.0))
+    assert set(begun) == {"program"}

@@ -38,6 +38,9 @@ Treatment = Literal["inline", "graph", "model", "skip", "unknown"]
 
 _MODELLED: Final[set[Any]] = {is_compiling, graph_break, *ANSWERED}
 
+#: The file of the import machinery.
+_IMPORT: Final = "<frozen importlib._bootstrap>"
+
 #: Python functions of `torch.Tensor` stand for methods of the graph, like the C ones.
 _TENSOR_TYPES: Final = (torch.Tensor, torch._C.TensorBase)
 
@@ -92,7 +95,12 @@ def _marked_for_torch(function: types.FunctionType) -> bool:
 
 
 def keeps_frame(function: types.FunctionType) -> Literal["no", "itself", "all"]:
-    """Whether a mark of torch's keeps a frame of the function plain: itself alone, or all that runs in it."""
+    """Whether a frame of the function stays plain: itself alone, or all that runs in it.
+
+    That is what torch's mark asks for. What an import runs, it runs once.
+    """
+    if function.__code__.co_filename == _IMPORT:
+        return "all"
     if not (function.__dict__ and interop.is_disabled(function)):
         return "no"
     return "all" if interop.is_recursively_disabled(function) else "itself"

@@ -164,8 +164,11 @@ class AttrSource(Source):
     __slots__ = ()
 
     def name(self) -> str:
-        assert self.base is not None and self.base.base is not None
-        return f"{self.base.base.name()}.{self.key}"
+        assert self.base is not None
+        owner = self.base.base
+        if owner is None:  # the dictionary was met before its object
+            return f"{self.base.name()}[{self.key!r}]"
+        return f"{owner.name()}.{self.key}"
 
 
 class SlotSource(Source):

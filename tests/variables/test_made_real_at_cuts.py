@@ -65,7 +65,7 @@ def dictionary_of_a_function(x):
 
 
 class Thing:
-    pass
+    a = 1
 
 
 def dictionary_of_an_object(x):
@@ -121,3 +121,16 @@ def test_an_iterator_of_the_caller_over_a_counter():
         return [(key, x * count) for key, count in entries]
 
     check_fresh(lambda: (program, (X.clone(), iter(collections.Counter("aab").items()))))
+
+
+def test_an_object_whose_dictionary_is_met_first():
+    def program(x, own, thing):
+        own["b"] = 1
+        return x + thing.b * thing.a, hasattr(thing, "c")
+
+    def make():
+        thing = Thing()
+        thing.a = 2
+        return program, (X.clone(), thing.__dict__, thing)
+
+    check_fresh(make)

@@ -163,13 +163,11 @@ def check(
 
     first = make(inputs)
     calls = [inputs, *([inputs] if warm else []), *then]
-    return _run_both(
-        first,
-        [make(arguments) for arguments in calls[1:]],
+    further = [make(arguments) for arguments in calls[1:]]
+    return _check_program(
+        Program(first, further, tolerance, engine or graphlift.compile, options),
+        _Expected(graphs, breaks, recompiles),
         quiet_from=1 if warm and recompiles == 0 else None,
-        expected=_Expected(graphs, breaks, recompiles, tolerance),
-        engine=engine,
-        options=options,
     )
 
 
@@ -193,13 +191,12 @@ def check_fresh(
     def further(arguments: Sequence[Any]) -> Callable[[], Made]:
         return lambda: (make, copy.deepcopy(tuple(arguments)))
 
-    return _run_both(
-        make,
-        [further(arguments) for arguments in then],
+    return _check_program(
+        Program(
+            make, [further(arguments) for arguments in then], tolerance, engine or graphlift.compile, options
+        ),
+        _Expected(graphs, breaks, recompiles),
         quiet_from=None,
-        expected=_Expected(graphs, breaks, recompiles, tolerance),
-        engine=engine,
-        options=options,
     )
 
 
@@ -208,44 +205,88 @@ class _Expected:
     graphs: int | None
     breaks: int | None
     recompiles: int | None
+
+
+@dataclass
+class Program:
+    """What a check runs, plainly and compiled, as often as it is asked.
+
+    Attributes:
+        first: makes function and arguments of the first call.
+        further: make those of further calls, of which only the arguments count.
+        tolerance: relative and absolute, for floating tensors.
+        engine: what compiles.
+        options: handed to the engine.
+    """
+
+    first: Callable[[], Made]
+    further: Sequence[Callable[[], Made]]
     tolerance: float
+    engine: Callable[..., Any]
+    options: dict[str, Any]
 
 
-def _run_both(
-    first: Callable[[], Made],
-    further: Sequence[Callable[[], Made]],
-    *,
-    quiet_from: int | None,
-    expected: _Expected,
-    engine: Callable[..., Any] | None,
-    options: dict[str, Any],
-) -> Checked:
+@dataclass
+class _Runs:
+    """A program's two runs, and what is different.
+
+    Attributes:
+        stages: after each compiled call the numbers of graphs, breaks and captures so far.
+    """
+
+    plain_fn: Callable[..., Any]
+    outcomes: list[Outcome]
+    captured: Captured
+    compiled: Callable[..., Any]
+    comparison: Comparison
+    stages: list[tuple[int, int, int]]
+
+    def check(self) -> Checked:
+        """The compiled side; AssertionError if anything differs."""
+        if self.comparison.differences:
+            raise AssertionError(_explain(self.comparison.differences, self.plain_fn, self.captured))
+        return Checked(self.outcomes, self.captured, self.compiled)
+
+
+#: Called beside each check with its program; while there is one, graphs and breaks are not counted.
+companions: list[Callable[[Program], None]] = []
+
+
+def _check_program(program: Program, expected: _Expected, quiet_from: int | None) -> Checked:
     """Run plainly, then compiled, and compare call by call."""
-    plain_fn, plain_inputs = first()
-    compiled_fn, compiled_inputs = first()
-    plain_calls = [plain_inputs, *(make()[1] for make in further)]
-    compiled_calls = [compiled_inputs, *(make()[1] for make in further)]
+    for companion in companions:
+        companion(program)
+    runs = run_both(program)
+    if not companions:
+        _compare_counts(runs, expected, quiet_from)
+    return runs.check()
+
+
+def run_both(program: Program) -> _Runs:
+    """Run plainly, then compiled, and compare call by call all but the counts."""
+    plain_fn, plain_inputs = program.first()
+    compiled_fn, compiled_inputs = program.first()
+    plain_calls = [plain_inputs, *(make()[1] for make in program.further)]
+    compiled_calls = [compiled_inputs, *(make()[1] for make in program.further)]
 
     plain = [_call(plain_fn, arguments) for arguments in plain_calls]
-    options.setdefault("backend", "eager")
-    compiled = (engine or graphlift.compile)(compiled_fn, **options)
+    compiled = program.engine(compiled_fn, **{"backend": "eager", **program.options})
     captured, stages, outcomes = Captured(), [], []
     with events.subscribed(captured.note, *_NOTED, this_thread=True):
         for arguments in compiled_calls:
             outcomes.append(_call(compiled, arguments))
             stages.append((len(captured.graphs), len(captured.breaks), captured.captures))
 
-    comparison = Comparison(expected.tolerance)
+    comparison = Comparison(program.tolerance)
     for number, (left, right) in enumerate(zip(plain, outcomes, strict=True)):
         prefix = "" if len(plain) == 1 else f"call {number + 1}: "
         _compare_outcomes(comparison, left, right, prefix)
         comparison.compare(tuple(plain_calls[number]), tuple(compiled_calls[number]), f"{prefix}inputs")
     if isinstance(plain_fn, torch.nn.Module):
         comparison.compare(plain_fn, compiled_fn, "self")
-    _compare_counts(comparison, expected, captured, stages, quiet_from)
-    if comparison.differences:
-        raise AssertionError(_explain(comparison.differences, plain_fn, captured))
-    return Checked(outcomes, captured, compiled)
+    for failure in captured.failures:
+        comparison.differ("internal failure", "".join(traceback.format_exception(failure)))
+    return _Runs(plain_fn, outcomes, captured, compiled, comparison, stages)
 
 
 def _call(fn: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
@@ -323,25 +364,18 @@ def _compare_outcomes(comparison: Comparison, plain: Outcome, compiled: Outcome,
             comparison.differ(f"{prefix}{name}", f"expected {value}, got {compiled.state[name]}")
 
 
-def _compare_counts(
-    comparison: Comparison,
-    expected: _Expected,
-    captured: Captured,
-    stages: list[tuple[int, int, int]],
-    quiet_from: int | None,
-) -> None:
-    graphs, breaks, captures = stages[0]
+def _compare_counts(runs: _Runs, expected: _Expected, quiet_from: int | None) -> None:
+    comparison = runs.comparison
+    graphs, breaks, captures = runs.stages[0]
     for name, wanted, got in (
         ("graphs", expected.graphs, graphs),
         ("breaks", expected.breaks, breaks),
-        ("recompiles", expected.recompiles, len(captured.recompiles)),
+        ("recompiles", expected.recompiles, len(runs.captured.recompiles)),
     ):
         if wanted is not None and wanted != got:
             comparison.differ(name, f"expected {wanted}, got {got}")
-    if quiet_from is not None and stages[quiet_from][2] != captures:
+    if quiet_from is not None and runs.stages[quiet_from][2] != captures:
         comparison.differ("second call", "captured again although the inputs are equal")
-    for failure in captured.failures:
-        comparison.differ("internal failure", "".join(traceback.format_exception(failure)))
 
 
 def _explain(differences: Sequence[str], fn: Callable[..., Any], captured: Captured) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import os
+import sysconfig
+import trace
 
 import pytest
 import torch
@@ -173,9 +177,33 @@ def test_one_translator_for_each_frame(counter, monkeypatch):
     assert made == [outer.__code__]
 
 
+@pytest.mark.parametrize("name", ["library", "own", "skipped"])
+def test_a_frame_that_cannot_matter_is_no_root(counter, tmp_path, monkeypatch, name):
+    """The same code, by the file it says it comes from, met by the hook while a user's frame runs plainly."""
+    files = {
+        "library": functools.__file__,
+        "own": graphlift.__file__,
+        "skipped": os.path.join(sysconfig.get_paths()["purelib"], "tqdm", "std.py"),
+        "user": str(tmp_path / "user.py"),
+    }
+
+    def seen(file):
+        namespace = {"torch": torch}
+        exec(compile("def met(x):\n    return torch.sin(x) + 1", file, "exec"), namespace)
+        met = namespace["met"]
+
+        runner = trace.Trace(count=0, trace=0)  # traces nothing; captured code does not look into it
+        with Heard(events.CaptureStarted) as heard:
+            result = graphlift.compile(lambda x: runner.runfunc(met, x) * 2, backend=counter)(X)
+        assert torch.equal(result, (torch.sin(X) + 1) * 2)
+        return met.__code__ in {event.code for event in heard}
+
+    assert seen(files["user"])
+    assert not seen(files[name])
+
+
 def test_library_frames_are_no_roots(counter):
     """Called at run time, code of the standard library is not captured; user code beneath it is."""
-    import functools
 
     def program(x):
         graphlift.graph_break()

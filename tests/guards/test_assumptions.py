@@ -112,9 +112,29 @@ def test_properties_of_a_tensor(other):
     assert counter.frame_count == 2
 
 
+def test_the_conjugate_bit_of_a_tensor():
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    assert captures(lambda x: x * 2, (z,), (z.conj(),), (z,), (z.conj(),)) == 2
+    assert captures(lambda x: x + 1 if x.is_conj() else x - 1, (z,), (z.conj(),), (z,)) == 2
+
+
+def test_the_negative_bit_of_a_tensor():
+    """Frames with such a view run plainly; what was captured without it must not be used for it."""
+    x = torch.ones(4)
+    assert captures(lambda x: x * 2, (x,), (torch._neg_view(x),), (x,)) == 1
+    compiled = graphlift.compile(lambda x: (x.is_neg(), x + 1), backend="eager")
+    assert [compiled(given)[0] for given in (x, torch._neg_view(x), x)] == [False, True, False]
+
+
 def leaf_with_grad():
     x = torch.ones(4, requires_grad=True)
     x.sum().backward()
+    return x
+
+
+def with_hook(register):
+    x = torch.ones(4, requires_grad=True)
+    getattr(x, register)(lambda given: None)
     return x
 
 
@@ -136,10 +156,30 @@ def with_attribute(value):
         ),
         (lambda x: x._base is None, torch.ones(4), torch.ones(4).view(4)),
         (lambda x: x.storage_offset() == 0, torch.ones(4), torch.ones(6)[2:]),
+        (lambda x: x._backward_hooks is None, torch.ones(4, requires_grad=True), with_hook("register_hook")),
+        (
+            lambda x: x._post_accumulate_grad_hooks is None,
+            torch.ones(4, requires_grad=True),
+            with_hook("register_post_accumulate_grad_hook"),
+        ),
         (lambda x: hasattr(x, "mark"), torch.ones(4), with_attribute(1)),
+        (lambda x: hasattr(x, "mark"), with_attribute(1), torch.ones(4)),
+        (lambda x: "mark" in x.__dict__, torch.ones(4), with_attribute(1)),
         (lambda x: getattr(x, "mark", 0) == 1, with_attribute(1), with_attribute(2)),
     ],
-    ids=["is_leaf", "grad", "grad_fn", "_base", "storage_offset", "absent attribute", "attribute"],
+    ids=[
+        "is_leaf",
+        "grad",
+        "grad_fn",
+        "_base",
+        "storage_offset",
+        "hook",
+        "gradient hook",
+        "absent attribute",
+        "present attribute",
+        "dictionary",
+        "attribute",
+    ],
 )
 def test_what_is_read_of_a_tensor(read, first, second):
     def program(x):
@@ -147,6 +187,27 @@ def test_what_is_read_of_a_tensor(read, first, second):
 
     compiled = graphlift.compile(program, backend="eager")
     for x in (first, second, first):
+        assert torch.equal(compiled(x), program(x))
+
+
+def test_what_was_read_of_a_tensor_may_change_on_the_same_tensor():
+    """Nothing but the field changes: the object is the one that was captured with."""
+
+    def program(x):
+        return x.detach() + (10 if x.grad is None else x.grad) + getattr(x, "mark", 0)
+
+    x = torch.ones(4, requires_grad=True)
+    compiled = graphlift.compile(program, backend="eager")
+    for change in (
+        lambda: None,
+        lambda: x.sum().backward(),
+        lambda: x.sum().backward(),
+        lambda: setattr(x, "mark", 5),
+        lambda: setattr(x, "grad", None),
+        lambda: setattr(x, "mark", 6),
+        lambda: delattr(x, "mark"),
+    ):
+        change()
         assert torch.equal(compiled(x), program(x))
 
 

@@ -9,10 +9,12 @@ import math
 import random
 import weakref
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
+import graphlift
 from graphlift import rules
 
 
@@ -103,6 +105,10 @@ def test_marks_need_something_that_can_die():
         (torch.einsum, False),
         (torch.nn.Linear.forward, True),
         (rules.classify, False),
+        (graphlift.compile, False),
+        (torch.save, False),
+        (np.linalg.norm.__wrapped__, False),
+        (pytest.raises, False),
     ],
 )
 def test_root_candidates(function, expected):

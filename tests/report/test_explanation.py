@@ -102,6 +102,11 @@ def test_page_is_well_formed_and_escaped(tmp_path: Path) -> None:
     assert gathered()._repr_html_() == page
 
 
+def test_the_functions_name_is_escaped() -> None:
+    page = ExplainOutput("<lambda>").to_html()
+    assert "<lambda>" not in page and page.count("&lt;lambda&gt;") == 2  # title and heading
+
+
 def test_nothing_captured() -> None:
     output = ExplainOutput("f")
     assert "Graph count: 0" in str(output)

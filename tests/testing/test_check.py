@@ -124,7 +124,7 @@ def adds_a_frame(fn: Function, **options: Any) -> Function:
         (prints, "printed"),
         (warns, "warned"),
         (leaves_grad_mode_off, "grad mode"),
-        (draws_random_numbers, "torch random state"),
+        (draws_random_numbers, "state of torch's random generator"),
         (raises, "RuntimeError: extra"),
     ],
 )

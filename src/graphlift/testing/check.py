@@ -13,6 +13,7 @@ import dis
 import io
 import os
 import random
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ import torch
 import graphlift
 from graphlift import events
 from graphlift.comparison import Comparison, short
+from graphlift.verification.surroundings import Surroundings, same_state
 
 #: Frames of these directories are not the user's; tracebacks and warnings are compared without them.
 _OURS = str(Path(__file__).resolve().parent.parent)
@@ -295,6 +297,8 @@ def _call(fn: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
     printed = io.StringIO()
     random.seed(0)
     torch.manual_seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
     with (
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(printed),
@@ -332,16 +336,8 @@ def _lies_in(filename: str, *folders: str) -> bool:
 
 def _global_state() -> dict[str, Any]:
     """State of the process that a captured program may change."""
-    return {
-        "torch random state": hash(bytes(torch.get_rng_state().tolist())),
-        "random state": hash(random.getstate()),
-        "grad mode": torch.is_grad_enabled(),
-        "inference mode": torch.is_inference_mode_enabled(),
-        "autocast": torch.is_autocast_enabled("cpu"),
-        "default dtype": torch.get_default_dtype(),
-        "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "working directory": os.getcwd(),
-    }
+    now = Surroundings()
+    return {**now.random, **now.settings, "inference mode": torch.is_inference_mode_enabled()}
 
 
 def _compare_outcomes(comparison: Comparison, plain: Outcome, compiled: Outcome, prefix: str) -> None:
@@ -360,8 +356,9 @@ def _compare_outcomes(comparison: Comparison, plain: Outcome, compiled: Outcome,
         if left != right:
             comparison.differ(f"{prefix}{name}", f"expected {left!r}, got {right!r}")
     for name, value in plain.state.items():
-        if compiled.state[name] != value:
-            comparison.differ(f"{prefix}{name}", f"expected {value}, got {compiled.state[name]}")
+        if value is not None and not same_state(compiled.state[name], value):
+            text = f"expected {short(value)}, got {short(compiled.state[name])}"
+            comparison.differ(f"{prefix}{name}", text)
 
 
 def _compare_counts(runs: _Runs, expected: _Expected, quiet_from: int | None) -> None:

@@ -73,6 +73,19 @@ plain_call(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs,
     return result;
 }
 
+/* Calls a function whose frame outlives it. Such a frame becomes the owner of its caller's, locals and all,
+ * and that one of its own caller's; where there is no caller, it owns nothing. */
+static PyObject *
+call_on_top(PyObject *Py_UNUSED(module), PyObject *function)
+{
+    PyThreadState *tstate = gl_tstate();
+    struct _PyInterpreterFrame *saved = GL_CURRENT_FRAME(tstate);
+    GL_CURRENT_FRAME(tstate) = NULL;
+    PyObject *result = PyObject_CallNoArgs(function);
+    GL_CURRENT_FRAME(tstate) = saved;
+    return result;
+}
+
 /* --- calls with the hook on ---------------------------------------------------------------------- */
 
 /* The code object behind a plain function or a method of one; NULL for anything else. */
@@ -159,6 +172,7 @@ static PyMethodDef functions[] = {
     {"enter_capture", enter_capture, METH_NOARGS, "A capture begins on this thread."},
     {"leave_capture", leave_capture, METH_NOARGS, "A capture ends on this thread."},
     {"capturing", capturing, METH_NOARGS, "Whether a capture runs on this thread."},
+    {"call_on_top", call_on_top, METH_O, "Calls without arguments, as if nobody called: `f_back` is None."},
     {"plain_call", (PyCFunction)(void (*)(void))plain_call, METH_FASTCALL | METH_KEYWORDS,
      "Call with the hook off and compiled functions running plainly on this thread."},
     {"call_hooked", (PyCFunction)(void (*)(void))call_hooked, METH_FASTCALL | METH_KEYWORDS,

@@ -2,6 +2,7 @@
  *
  * Each py3XX.h defines the same names:
  *   gl_tstate()                       the calling thread's state, unchecked
+ *   GL_CURRENT_FRAME(ts)              the innermost interpreter frame of a thread, can be assigned to
  *   gl_is_finalizing()                whether the interpreter is going down
  *   GL_CODE_EXTRA_{REQUEST,GET,SET}   slots that hang things on code objects
  *   gl_frame_code(f)                  borrowed code object of an interpreter frame

@@ -6,6 +6,7 @@
 #undef Py_BUILD_CORE
 
 #define gl_tstate() _PyThreadState_UncheckedGet()
+#define GL_CURRENT_FRAME(tstate) ((tstate)->cframe->current_frame)
 #define gl_is_finalizing() _Py_IsFinalizing()
 
 #define GL_CODE_EXTRA_REQUEST(release) _PyEval_RequestCodeExtraIndex(release)

@@ -6,6 +6,7 @@
 #undef Py_BUILD_CORE
 
 #define gl_tstate() PyThreadState_GetUnchecked()
+#define GL_CURRENT_FRAME(tstate) ((tstate)->current_frame)
 #define gl_is_finalizing() Py_IsFinalizing()
 
 #define GL_CODE_EXTRA_REQUEST(release) PyUnstable_Eval_RequestCodeExtraIndex(release)

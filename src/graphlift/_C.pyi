@@ -51,6 +51,9 @@ def mark_skip(code: CodeType, skip: bool = True) -> None:
 def plain_call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call with the hook off and compiled functions running plainly on this thread."""
 
+def call_on_top(function: Callable[[], Any], /) -> Any:
+    """Call a function as if nobody called it: ``f_back`` of its frame is None, for good."""
+
 def call_hooked(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call with the hook on, under the context and settings of the compiled call that runs.
 

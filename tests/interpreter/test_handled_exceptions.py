@@ -3,8 +3,10 @@ and context that it has in plain Python."""
 
 from __future__ import annotations
 
+import gc
 import sys
 import traceback
+import weakref
 
 import pytest
 import torch
@@ -233,6 +235,29 @@ def test_an_existing_exception_keeps_its_traceback_and_gets_more():
         errors.append(lines(error.__traceback__))
     assert errors[0] == errors[1]
     assert len(errors[0]) == 3
+
+
+def test_an_exception_that_was_caught_dies_when_nobody_has_it():
+    def program(x):
+        try:
+            through(x)
+        except ValueError as error:
+            return x + 1, error
+
+    def frames_above(trace):
+        return trace.tb_frame.f_back, trace.tb_next.tb_frame.f_back
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    for _ in range(2):
+        gc.disable()
+        try:
+            error = compiled(torch.ones(2))[1]
+            assert frames_above(error.__traceback__) == (None, None)
+            gone = weakref.ref(error)
+            del error
+            assert gone() is None
+        finally:
+            gc.enable()
 
 
 def test_a_traceback_keeps_nothing_of_the_program():

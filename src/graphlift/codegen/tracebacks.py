@@ -68,7 +68,7 @@ def extend(error: BaseException, places: Sequence[Place], *namespaces: dict[str,
     """Put entries in front of an exception's traceback; `namespaces` are the globals of their frames."""
     trace: TracebackType | None = _TRACEBACK.__get__(error)
     for (code, instruction, line), module_globals in zip(reversed(places), reversed(namespaces), strict=True):
-        trace = TracebackType(trace, FunctionType(code, module_globals)(), instruction, line)
+        trace = TracebackType(trace, _C.call_on_top(FunctionType(code, module_globals)), instruction, line)
     _TRACEBACK.__set__(error, trace)
     return error
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import traceback
+import weakref
 
 import pytest
 import torch
@@ -187,3 +189,25 @@ def test_one_graph_that_is_asked_for_is_not_cut():
         compiled(torch.ones(4), torch.tensor([9]), [])
     last = traceback.extract_tb(caught.value.__traceback__)[-1]
     assert last.name == "handles" and last.line == "return x[index]"
+
+
+class Attached:
+    pass
+
+
+def test_an_error_that_left_a_graph_dies_when_nobody_has_it():
+    def writes_first(x, index):
+        x.add_(1)
+        return x[index] * 2
+
+    compiled = graphlift.compile(writes_first, backend="eager", fullgraph=True)
+    for _ in range(2):
+        gc.disable()
+        try:
+            compiled(torch.ones(3), torch.tensor([7]))
+        except IndexError as error:
+            error.attached = Attached()
+            gone = weakref.ref(error.attached)
+        finally:
+            gc.enable()
+        assert gone() is None

@@ -1,20 +1,18 @@
 """Traceback entries for frames of the program that were interpreted and never ran.
 
 An error that a graph raises is shown at the operation's place in the user's source: each frame on the way
-there gets an entry of its own, on a frame of a code object that has the user's names and positions.
+there gets an entry of its own (`tracebacks`).
 """
 
 from __future__ import annotations
 
 import weakref
-from inspect import CO_NEWLOCALS, CO_OPTIMIZED
 from pathlib import Path
-from types import CodeType, FunctionType, TracebackType
+from types import CodeType, TracebackType
 from typing import Any, NamedTuple
 
-from graphlift import _C
 from graphlift.bytecode.decode import decode
-from graphlift.bytecode.emit import Emitter, Header, assemble
+from graphlift.codegen import tracebacks
 
 _OURS = str(Path(__file__).resolve().parent.parent)
 
@@ -46,32 +44,5 @@ def show_at(error: BaseException, places: tuple[Place, ...], rest: TracebackType
     for place in reversed(places):
         code = place.code()
         if code is not None:
-            entry = _entry(code, place.offset)
-            rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+            rest = tracebacks.entry(tracebacks.place(code, decode(code).index_at(place.offset)), {}, rest)
     error.__traceback__ = rest
-
-
-def _entry(code: CodeType, offset: int) -> TracebackType:
-    decoded = decode(code)
-    emitter = Emitter()
-    emitter.position = decoded.position(decoded.index_at(offset))
-    emitter.prologue()
-    emitter.load_const(Exception)
-    emitter.raise_(1)
-    header = Header(
-        name=code.co_name,
-        qualname=code.co_qualname,
-        filename=code.co_filename,
-        firstlineno=code.co_firstlineno,
-        flags=CO_OPTIMIZED | CO_NEWLOCALS,
-    )
-    made = assemble(emitter.items, header)
-    _C.mark_skip(made)
-    raising = FunctionType(made, {})
-    try:
-        raising()
-    except Exception as raised:
-        entry = raised.__traceback__
-        assert entry is not None and entry.tb_next is not None
-        return entry.tb_next
-    raise AssertionError("it raises")

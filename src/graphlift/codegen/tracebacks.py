@@ -64,11 +64,17 @@ def _frame_code(code: CodeType, position: Any) -> CodeType:
 # --- in the compiled program ------------------------------------------------------------------------
 
 
+def entry(place: Place, module_globals: dict[str, Any], rest: TracebackType | None) -> TracebackType:
+    """A traceback whose first entry shows `place`, before the entries of `rest`."""
+    code, instruction, line = place
+    return TracebackType(rest, _C.call_on_top(FunctionType(code, module_globals)), instruction, line)
+
+
 def extend(error: BaseException, places: Sequence[Place], *namespaces: dict[str, Any]) -> BaseException:
     """Put entries in front of an exception's traceback; `namespaces` are the globals of their frames."""
     trace: TracebackType | None = _TRACEBACK.__get__(error)
-    for (code, instruction, line), module_globals in zip(reversed(places), reversed(namespaces), strict=True):
-        trace = TracebackType(trace, _C.call_on_top(FunctionType(code, module_globals)), instruction, line)
+    for place, module_globals in zip(reversed(places), reversed(namespaces), strict=True):
+        trace = entry(place, module_globals, trace)
     _TRACEBACK.__set__(error, trace)
     return error
 

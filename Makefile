@@ -59,7 +59,7 @@ bench: demo-environment build ## capture time and call overhead beside torch.com
 
 stress: build ## long runs: a million calls, ten thousand captures, eight threads, deep recursion, all forced breaks
 	@for program in tests/stress/[a-z]*.py; do echo "== $$program"; $(PY) $$program || exit 1; done
-	$(PY) -m pytest -q --forced-breaks=all $(TESTS)
+	$(PY) -m pytest -q --forced-breaks=all --timeout 3600 $(TESTS)
 
 memcheck: build ## the C core under valgrind (PYTHON_VERSION=3.12; minutes)
 	PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=1 --suppressions=tests/memcheck/valgrind.supp \

@@ -22,6 +22,14 @@ static int build_param(GlNode *node, GlBuild *build, PyObject *const *operands, 
 
 static int run_function(const GlNode *node, GlRun *run) { return gl_put(node, run, run->function); }
 
+/* The exception that is being handled where the frame is called, or None; whoever handles it holds it. */
+static int run_handled(const GlNode *node, GlRun *run)
+{
+    PyObject *handled = PyErr_GetHandledException();
+    Py_XDECREF(handled);
+    return gl_put(node, run, handled ? handled : Py_None);
+}
+
 /* operand: the name of a module */
 static int run_module(const GlNode *node, GlRun *run)
 {
@@ -110,6 +118,7 @@ static int run_cell_empty(const GlNode *node, GlRun *run)
 const GlOp gl_root_ops[] = {
     {"param", GL_ROOT | GL_ACCESSOR, 1, run_param, build_param, NULL},
     {"function", GL_ROOT | GL_ACCESSOR, 0, run_function, NULL, NULL},
+    {"handled", GL_ROOT | GL_ACCESSOR, 0, run_handled, NULL, NULL},
     {"module", GL_ROOT | GL_ACCESSOR, 1, run_module, build_module, clear_module},
     {"anchor", GL_ROOT | GL_ACCESSOR, 1, run_anchor, build_anchor, NULL},
     {"function_field", GL_ACCESSOR, 1, run_function_field, build_function_field, NULL},

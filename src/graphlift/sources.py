@@ -123,6 +123,13 @@ class AnchorSource(Source):
         return str(getattr(self.key, "__qualname__", type(self.key).__qualname__))
 
 
+class HandledSource(Source):
+    """The exception that whoever called the frame is handling, or None (root)."""
+
+    __slots__ = ()
+    form = "{key}"
+
+
 class FunctionFieldSource(Source):
     """A field of a function object: `key` is one of `__globals__`, `__builtins__`, `__closure__`,
     `__defaults__`, `__kwdefaults__`, `__code__`, `__dict__`."""

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import graphlift
+from graphlift.testing.check import check
 from graphlift.testing.forced_breaks import breakable_steps, forced_break
 
 
@@ -314,3 +315,95 @@ def test_super_objects_and_methods_of_c_types_behind_a_cut():
         return list(loud)
 
     assert repr(graphlift.compile(program, backend="eager")(torch.ones(2))) == repr(program(torch.ones(2)))
+
+
+# --- what callers handle ------------------------------------------------------------------------
+
+
+def asks(x):
+    return x + 1, sys.exc_info()[1], sys.exception()
+
+
+def catches(x):
+    try:
+        raise ValueError(1)
+    except ValueError as error:
+        return x + 1, error.__context__
+
+
+def catches_a_failing_look_up(x):
+    try:
+        {}["absent"]
+    except KeyError as error:
+        return x + 1, error.__context__
+
+
+def raises_again(x):
+    try:
+        raise
+    except Exception as error:
+        return x + 1, error
+
+
+def asks_behind_a_cut(x):
+    graphlift.graph_break()
+    return asks(x)
+
+
+def catches_behind_a_cut(x):
+    graphlift.graph_break()
+    return catches(x)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [asks, catches, catches_a_failing_look_up, raises_again, asks_behind_a_cut, catches_behind_a_cut],
+)
+def test_an_exception_that_callers_handle_is_seen(inner):
+    def handling(function, x):
+        try:
+            raise IndexError(7)
+        except IndexError as error:
+            found = function(x)
+            return found, [value is error for value in found]
+
+    compiled = graphlift.compile(inner, backend="eager")
+    x = torch.ones(2)
+    if inner is not raises_again:
+        assert repr(compiled(x)) == repr(inner(x))
+    for _ in range(2):
+        assert repr(handling(compiled, x)) == repr(handling(inner, x))
+    if inner is not raises_again:
+        assert repr(compiled(x)) == repr(inner(x))
+    check(lambda x: handling(inner, x), x, graphs=None, breaks=None, recompiles=None, warm=False)
+
+
+def raised_again_behind_a_cut(x):
+    try:
+        raise ValueError(1)
+    except ValueError as error:
+        graphlift.graph_break()
+        try:
+            raise error
+        except ValueError as again:
+            return x + 1, again is error, again.__context__
+
+
+def contexts_in_a_circle(x):
+    try:
+        raise ValueError(1)
+    except ValueError as first:
+        try:
+            graphlift.graph_break()
+            raise KeyError(2) from first
+        except KeyError as second:
+            graphlift.graph_break()
+            try:
+                raise first
+            except ValueError as again:
+                return x + 1, again.__context__ is second, second.__context__, second.__cause__ is first
+
+
+@pytest.mark.parametrize("program", [raised_again_behind_a_cut, contexts_in_a_circle])
+def test_no_exception_becomes_its_own_context(program):
+    check(program, torch.ones(2), graphs=1, breaks=None)

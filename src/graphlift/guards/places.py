@@ -141,6 +141,7 @@ def _slot_row(source: Source, parent: int) -> Row:
 _ROW_OF: Final[dict[type[Source], Callable[[Source, int], Row]]] = {
     sources.ParamSource: _param_row,
     sources.FunctionSource: _plain("function"),
+    sources.HandledSource: _plain("handled"),
     sources.ObjectSource: _keyed("module"),
     sources.AnchorSource: _anchor_row,
     sources.FunctionFieldSource: _function_field_row,
@@ -302,6 +303,7 @@ def _iterated(iterator: Any) -> Any:
 
 
 _READ: Final[dict[str, Callable[..., Any]]] = {
+    "handled": sys.exception,
     "module": lambda name: sys.modules.get(name, MISSING),
     "anchor": held,
     "function_field": _function_field,
@@ -358,6 +360,7 @@ def _dict_value_name(rows: Sequence[Row], names: dict[int, str], row: Row) -> st
 
 
 _FORM: Final[dict[str, str]] = {
+    "handled": "sys.exception()",
     "module": "{key}",
     "function_field": "{base}.{key}",
     "instance_dict": "{base}.__dict__",

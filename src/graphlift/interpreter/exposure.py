@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 
 from graphlift.bytecode.decode import Decoded
+from graphlift.interpreter.unwind import handled_inside
 from graphlift.output_graph.record import writes_input
 from graphlift.reasons import Reason
 from graphlift.variables.methods import BoundMethodVariable
@@ -84,9 +85,7 @@ def _is_exposed(tx: Any) -> bool:
     heap = tx.heap
     if any(handle.real is not None and handle.source is not None for handle in heap.written):
         return True
-    if tx.handled_exception() is not None or any(
-        generator.must_close() for generator in tx.capture.generators
-    ):
+    if handled_inside(tx) is not None or any(generator.must_close() for generator in tx.capture.generators):
         return True
     state = tx.graph.state_key
     frame = tx

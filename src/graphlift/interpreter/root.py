@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -25,7 +26,7 @@ from graphlift.interpreter.resumed import Resumed, resumed
 from graphlift.output_graph import CapturedGraph
 from graphlift.reasons import Reason
 from graphlift.side_effects import SideEffects
-from graphlift.sources import FunctionFieldSource, FunctionSource, ParamSource, Source
+from graphlift.sources import FunctionFieldSource, FunctionSource, HandledSource, ParamSource, Source
 from graphlift.variables import cells as closure_cells
 from graphlift.variables import registered
 from graphlift.variables.lazy import LazyVariableTracker
@@ -83,6 +84,7 @@ class InstructionTranslator(InstructionTranslatorBase):
             frame = self._frame_at_start(capture, function, arguments, module_globals)
         else:
             frame = _frame_behind_cut(capture, rest, arguments, module_globals)
+        self.handled_outside = LazyVariableTracker(sys.exception(), HandledSource(None, "sys.exception()"))
         super().__init__(capture, frame, None)
 
     def _frame_at_start(

@@ -12,10 +12,11 @@ from graphlift.errors import ObservedException
 from graphlift.interpreter.frame_state import LastiVariable
 from graphlift.protocol import Tx, Var
 from graphlift.variables import exceptions
+from graphlift.variables.constant import ConstantVariable
 
 
-def handled_exception(tx: Any) -> Var | None:
-    """The exception being handled at this point of the program (``sys.exception()``), or None."""
+def handled_inside(tx: Any) -> Var | None:
+    """The exception being handled by the frames that are captured, or None."""
     while tx is not None:
         if tx.frame.handled is not None:
             handled: Var = tx.frame.handled
@@ -24,11 +25,22 @@ def handled_exception(tx: Any) -> Var | None:
     return None
 
 
+def handled_exception(tx: Any) -> Var | None:
+    """The exception being handled at this point of the program (``sys.exception()``), or None."""
+    handled = handled_inside(tx)
+    if handled is not None:
+        return handled
+    while tx.parent is not None:
+        tx = tx.parent
+    outside: Var = tx.handled_outside.realize(tx)
+    return None if isinstance(outside, ConstantVariable) else outside
+
+
 def raise_var(tx: Tx, value: Var) -> NoReturn:
     """Raise an exception instance; what is being handled becomes its ``__context__``."""
     handled = handled_exception(tx)
-    if handled is not None and handled is not value:
-        exceptions.set_context(tx, value, handled)
+    if handled is not None:
+        exceptions.set_context(tx, value.realize(tx), handled.realize(tx))
     raise ObservedException(value)
 
 

@@ -38,6 +38,8 @@ _VALUE_FIELDS: Final[dict[Any, int]] = {
     StopIteration.__dict__["value"]: 0,
 }
 
+_READABLE: Final = (_ARGS, _CAUSE, _CONTEXT, _SUPPRESS)
+
 #: Fields in which errors of look-ups note what was looked for; None until something is noted.
 _LOOKED_FOR: Final = (
     AttributeError.__dict__["name"],
@@ -56,7 +58,7 @@ class ExceptionVariable(UserDefinedObject):
     __slots__ = ()
 
     def may_read(self, descriptor: Any) -> bool:
-        return descriptor in (_ARGS, _SUPPRESS) or descriptor in _VALUE_FIELDS or super().may_read(descriptor)
+        return descriptor in _READABLE or descriptor in _VALUE_FIELDS or super().may_read(descriptor)
 
     def may_write(self, descriptor: Any) -> bool:
         return descriptor in (_ARGS, _CAUSE, _CONTEXT, _SUPPRESS) or super().may_write(descriptor)
@@ -304,7 +306,7 @@ def set_context(tx: Tx, value: Any, handled: Any) -> None:
     link, seen = handled, set()
     while isinstance(link, ExceptionVariable) and id(link) not in seen:
         seen.add(id(link))
-        behind = _context_of(link)
+        behind = _context_of(tx, link, value)
         if behind is value:
             UserDefinedObject.write_member(link, tx, _CONTEXT, "__context__", tx.make.constant(None))  # type: ignore[arg-type]
             break
@@ -313,10 +315,16 @@ def set_context(tx: Tx, value: Any, handled: Any) -> None:
         UserDefinedObject.write_member(value, tx, _CONTEXT, "__context__", handled)
 
 
-def _context_of(value: ExceptionVariable) -> Any:
-    slots = value.handle.slots
+def _context_of(tx: Tx, link: ExceptionVariable, value: Any) -> Any:
+    """What stands behind `link`, or None where that cannot lead to `value`: nothing that existed before
+    knows an exception that was made here, unless it was written."""
+    slots = link.handle.slots
     entry = None if slots is None or slots.table is None else slots.table.get(_CONTEXT)
-    return None if entry is None else entry[1]
+    if entry is not None:
+        return entry[1].realize(tx)
+    if link.handle.real is None or value.handle.real is None:
+        return None
+    return link.read_member(tx, _CONTEXT, "__context__").realize(tx)
 
 
 def matches(tx: Tx, value: Var, pattern: Var) -> bool:

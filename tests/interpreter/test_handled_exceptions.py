@@ -317,6 +317,22 @@ def test_super_objects_and_methods_of_c_types_behind_a_cut():
     assert repr(graphlift.compile(program, backend="eager")(torch.ones(2))) == repr(program(torch.ones(2)))
 
 
+def bare(x):
+    y = x + 1
+    raise
+
+
+def nothing_to_raise_again(x):
+    try:
+        bare(x)
+    except RuntimeError as error:
+        return x + 1, [entry.lineno for entry in traceback.extract_tb(error.__traceback__)]
+
+
+def test_the_error_of_a_bare_raise_comes_from_its_line():
+    check(nothing_to_raise_again, torch.ones(2), graphs=None, breaks=None)
+
+
 # --- what callers handle ------------------------------------------------------------------------
 
 

@@ -51,10 +51,17 @@ _RERAISES = frozenset({"RERAISE", "CLEANUP_THROW"})
 def _note_place(frame: Any, index: int, tx: Any, value: Any) -> None:
     """Note in an exception that it is at this step, as PyTraceBack_Here does; polyfills leave no trace."""
     op = frame.decoded.op(index)
-    reraised = op in _RERAISES or (op == "RAISE_VARARGS" and not frame.decoded.operands[index])
-    if reraised or not isinstance(value, exceptions.ExceptionVariable) or _is_polyfill(frame):
+    if op in _RERAISES or (op == "RAISE_VARARGS" and _is_handled(tx, frame.decoded.operands[index], value)):
+        return
+    if not isinstance(value, exceptions.ExceptionVariable) or _is_polyfill(frame):
         return
     value.pass_place(tx, frame.code, index, frame.module_globals)
+
+
+def _is_handled(tx: Any, count: int, value: Any) -> bool:
+    """Whether a bare ``raise`` lets the handled exception go on; with none it raises an error of its own."""
+    handled = None if count else handled_exception(tx)
+    return handled is not None and handled.realize(tx) is value
 
 
 def _is_polyfill(frame: Any) -> bool:

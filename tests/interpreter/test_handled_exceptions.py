@@ -161,7 +161,43 @@ def leaving(x, log):
     raise error
 
 
+class Ended(StopIteration):
+    pass
+
+
+class Quiet(StopIteration):
+    def __init__(self, text):
+        self.text = text
+
+
+def value_of_the_end(x, log):
+    def numbers():
+        yield 1
+        return 9
+
+    found = []
+    for make in (lambda: next(exhausted(numbers())), lambda: raise_(Ended(5, 6)), lambda: raise_(Quiet("q"))):
+        try:
+            make()
+        except StopIteration as error:
+            y = x * 2
+            found.append((error.value, error.args))
+            error.args = (3,)
+            found.append((error.value, error.args))
+    return y, found
+
+
+def exhausted(generator):
+    list(zip(range(1), generator))
+    return generator
+
+
+def raise_(error):
+    raise error
+
+
 PROGRAMS = {
+    value_of_the_end: [raise_],
     caught: [through, raising, Special.__init__],
     caught_twice: [reraising, through, raising],
     chained: [chaining, raising],

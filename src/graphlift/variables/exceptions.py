@@ -33,10 +33,8 @@ _CONTEXT: Final = _FIELDS["__context__"]
 _TRACEBACK: Final = _FIELDS["__traceback__"]
 _SUPPRESS: Final = _FIELDS["__suppress_context__"]
 
-#: C classes of exceptions whose objects are nothing but `args` and one field that can be told from them.
-_VALUE_FIELDS: Final[dict[Any, int]] = {
-    StopIteration.__dict__["value"]: 0,
-}
+#: What ``StopIteration.__init__`` keeps its first argument in.
+_VALUE: Final = StopIteration.__dict__["value"]
 
 _READABLE: Final = (_ARGS, _CAUSE, _CONTEXT, _SUPPRESS)
 
@@ -58,17 +56,13 @@ class ExceptionVariable(UserDefinedObject):
     __slots__ = ()
 
     def may_read(self, descriptor: Any) -> bool:
-        return descriptor in _READABLE or descriptor in _VALUE_FIELDS or super().may_read(descriptor)
+        return descriptor in _READABLE or descriptor is _VALUE or super().may_read(descriptor)
 
     def may_write(self, descriptor: Any) -> bool:
         return descriptor in (_ARGS, _CAUSE, _CONTEXT, _SUPPRESS) or super().may_write(descriptor)
 
     def unset_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
-        if descriptor in _VALUE_FIELDS:
-            values = iteration.unpack(tx, self.args(tx))
-            at = _VALUE_FIELDS[descriptor]
-            return values[at] if at < len(values) else tx.make.constant(None)  # type: ignore[return-value]
-        if descriptor in (_CAUSE, _CONTEXT, *_LOOKED_FOR):
+        if descriptor in (_CAUSE, _CONTEXT, _VALUE, *_LOOKED_FOR):
             return tx.make.constant(None)  # type: ignore[return-value]
         if descriptor is _SUPPRESS:
             return tx.make.constant(False)  # type: ignore[return-value]
@@ -124,6 +118,13 @@ class ExceptionVariable(UserDefinedObject):
         tx.heap.set_slot(self.handle, "items", [(code, index, module_globals), *(self.handle.items or ())])
         if self.handle.real is not None:
             tx.heap.touch(self.handle)
+
+    def keep(self, tx: Tx, args: Sequence[Any]) -> None:
+        """What the C ``__init__`` does with its positional arguments."""
+        UserDefinedObject.write_member(self, tx, _ARGS, "args", tx.make.tuple(list(args)))  # type: ignore[arg-type]
+        if StopIteration in mro_of(self.cls):
+            value: Any = args[0] if args else tx.make.constant(None)
+            UserDefinedObject.write_member(self, tx, _VALUE, "value", value)
 
     def args(self, tx: Tx) -> VariableTracker:
         """``exception.args``."""
@@ -183,7 +184,7 @@ def _init(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[
         tx.raise_(TypeError, f"{self.cls.__name__}() takes no keyword arguments")
     for name, value in kwargs.items():
         UserDefinedObject.write_member(self, tx, fields[name], name, value)
-    UserDefinedObject.write_member(self, tx, _ARGS, "args", tx.make.tuple(list(args)))  # type: ignore[arg-type]
+    self.keep(tx, args)
     return tx.make.constant(None)
 
 
@@ -245,7 +246,7 @@ def _new_exception(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs:
 def exception(tx: Tx, cls: type[BaseException], args: Sequence[Var]) -> ExceptionVariable:
     """See `protocol.Make.exception`."""
     made = ExceptionVariable(cls, Handle(), None, tx.make.from_value(cls, None))
-    UserDefinedObject.write_member(made, tx, _ARGS, "args", tx.make.tuple(list(args)))  # type: ignore[arg-type]
+    made.keep(tx, args)
     return made
 
 

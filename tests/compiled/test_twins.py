@@ -282,3 +282,27 @@ def test_inside_another_module(made):
     for _ in range(2):
         assert torch.equal(outer(X), torch.relu(Net.forward(module, X)))
     assert outer_counter.frame_count == 1 and counter.frame_count == 0
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_dropped_model_is_freed_at_once(changed):
+    """Also where its class changed in between; without the garbage collector."""
+    gc.collect()
+    gc.disable()
+    try:
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+        watched = weakref.ref(model), weakref.ref(model[0].weight)
+        compiled = graphlift.compile(model, backend="eager")
+        compiled(torch.ones(1, 2))
+        if changed:
+
+            class Other(torch.nn.Sequential):
+                pass
+
+            model.__class__ = Other
+            compiled(torch.ones(1, 2))
+            assert not compiled[1].inplace and type(compiled).__mro__[2] is Other
+        del model, compiled
+        assert [ref() for ref in watched] == [None, None]
+    finally:
+        gc.enable()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -37,7 +38,10 @@ class Twin:
     Attributes:
         original: the module that was compiled.
         settings, compile, rebuild: how; see `compile_module`.
+        own_class: the class made for the compiled module.
     """
+
+    own_class: type[torch.nn.Module]
 
     def __init__(
         self, original: torch.nn.Module, settings: Settings, compile: Compile, rebuild: Callable[..., Any]
@@ -49,6 +53,17 @@ class Twin:
         self._forward: Any = None
         self._plain: types.FunctionType | None = None
         self._through_hooks: Any = None
+        self._watch: Any = None
+
+    def watch(self, module: torch.nn.Module) -> None:
+        """Free the original with the compiled module: classes are freed by the garbage collector only, so the
+        module's own class lets go of all that it holds when the module dies."""
+        self._watch = weakref.ref(module, self._module_died)
+        self.own_class = type(module)
+
+    def _module_died(self, _: object) -> None:
+        self._watch = None
+        _let_go(self.own_class)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the module: `forward` itself where nothing stands around it, else the whole call."""
@@ -150,7 +165,9 @@ def _follow(twin: Any) -> None:
     known: Twin = present._graphlift_twin
     cls = type(known.original)
     if present.__mro__[2] is not cls:
-        _set_class(twin, _twin_class(cls, known))
+        known.own_class = _twin_class(cls, known)
+        _set_class(twin, known.own_class)
+        _let_go(present)
 
 
 def _twin_class(cls: type[torch.nn.Module], twin: Twin) -> type[torch.nn.Module]:
@@ -170,6 +187,13 @@ def _twin_class(cls: type[torch.nn.Module], twin: Twin) -> type[torch.nn.Module]
     # Not through the metaclass, which might register what the program defines.
     made: type[torch.nn.Module] = type.__new__(type(cls), cls.__name__, (Twinned, cls), body)
     return made
+
+
+def _let_go(cls: type) -> None:
+    """Take out of a twin's class what leads to the original."""
+    for name, value in list(vars(cls).items()):
+        if type(value) in (types.FunctionType, property, Twin):
+            type.__delattr__(cls, name)
 
 
 def _member_of_original(member: Any, original: torch.nn.Module) -> property:
@@ -193,6 +217,7 @@ def compile_module(
     twin_class = _twin_class(type(original), twin)
     made: Any = twin_class.__new__(twin_class)
     object.__setattr__(made, "__dict__", original.__dict__)
+    twin.watch(made)
     return made
 
 

@@ -82,15 +82,7 @@ ask_for_capture(GlCompiled *self, GlThread *thread, PyObject *const *params, Py_
         PyTuple_SET_ITEM(values, i, Py_NewRef(params[i]));
     }
     PyObject *args[] = {NULL, (PyObject *)self, values};
-    int capturing = thread->capturing;
-    PyObject **passing = thread->passing;
-    thread->passing = NULL;
-    thread->plain++;
-    PyObject *answer = PyObject_Vectorcall(self->capture, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-    thread->plain--;
-    thread->passing = passing;
-    thread->capturing = capturing;
-    gl_region_change(thread, 0, self->context, self->settings);
+    PyObject *answer = gl_ask(thread, self->capture, args + 1, 2);
     Py_DECREF(values);
     return answer;
 }

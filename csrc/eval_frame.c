@@ -110,18 +110,8 @@ run_entry(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame *frame, G
 static PyObject *
 ask_handler(GlThread *thread, PyObject *function, PyObject *params)
 {
-    GlRegion saved = thread->region;
-    PyObject *args[] = {NULL, saved.context, function, params};
-    PyObject *handler = Py_NewRef(frame_handler);
-    int capturing = thread->capturing;
-    gl_region_change(thread, 0, saved.context, saved.settings);
-    thread->plain++;
-    PyObject *answer = PyObject_Vectorcall(handler, args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-    thread->plain--;
-    thread->capturing = capturing;
-    gl_region_restore(thread, &saved);
-    Py_DECREF(handler);
-    return answer;
+    PyObject *args[] = {NULL, thread->region.context, function, params};
+    return gl_ask(thread, frame_handler, args + 1, 3);
 }
 
 /* What to run in a frame that no entry of its cache fits. The entry's guards, if one comes back, hold.

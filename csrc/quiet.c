@@ -37,19 +37,12 @@ gl_review(GlThread *thread, PyObject *function, GlEntry *entry)
     if (review_handler == NULL) {
         return;
     }
-    GlRegion saved = thread->region;
-    PyObject *args[] = {NULL, saved.context, function, (PyObject *)entry};
-    PyObject *handler = Py_NewRef(review_handler);
-    gl_region_change(thread, 0, saved.context, saved.settings);
-    thread->plain++;
-    PyObject *answer = PyObject_Vectorcall(handler, args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-    thread->plain--;
-    gl_region_restore(thread, &saved);
+    PyObject *args[] = {NULL, thread->region.context, function, (PyObject *)entry};
+    PyObject *answer = gl_ask(thread, review_handler, args + 1, 3);
     if (answer == NULL) {
-        PyErr_WriteUnraisable(handler); /* the program has nothing to do with it */
+        PyErr_WriteUnraisable(review_handler); /* the program has nothing to do with it */
     }
     Py_XDECREF(answer);
-    Py_DECREF(handler);
 }
 
 static PyObject *

@@ -86,6 +86,27 @@ call_on_top(PyObject *Py_UNUSED(module), PyObject *function)
     return result;
 }
 
+/* --- asking Python ------------------------------------------------------------------------------- */
+
+PyObject *
+gl_ask(GlThread *thread, PyObject *callable, PyObject *const *args, Py_ssize_t nargs)
+{
+    GlRegion region = thread->region;
+    int capturing = thread->capturing;
+    PyObject **passing = thread->passing;
+    Py_INCREF(callable);
+    gl_region_change(thread, 0, region.context, region.settings);
+    thread->passing = NULL;
+    thread->plain++;
+    PyObject *answer = PyObject_Vectorcall(callable, args, (size_t)nargs | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    thread->plain--;
+    thread->passing = passing;
+    thread->capturing = capturing;
+    gl_region_restore(thread, &region);
+    Py_DECREF(callable);
+    return answer;
+}
+
 /* --- calls with the hook on ---------------------------------------------------------------------- */
 
 /* The code object behind a plain function or a method of one; NULL for anything else. */

@@ -72,6 +72,10 @@ gl_region_restore(GlThread *thread, const GlRegion *saved)
     gl_region_change(thread, saved->hooked, saved->context, saved->settings);
 }
 
+/* Asks a handler of graphlift's own, in the middle of whatever the thread does: hook off, all plain, and all put
+ * back. `args[-1]` may be written. */
+PyObject *gl_ask(GlThread *thread, PyObject *callable, PyObject *const *args, Py_ssize_t nargs);
+
 int gl_regions_init(PyObject *module);
 
 /* --- c_stack.c ----------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ from graphlift.guards.holding import NotGuardableError
 from graphlift.interpreter.capture import Assumption, Capture, forced_breaks
 from graphlift.interpreter.graph_break import Cut, SegmentName
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
-from graphlift.meta_propagation.state import COUNTERS, SETTERS
+from graphlift.meta_propagation.state import changes_state
 from graphlift.output_graph import CapturedGraph
 from graphlift.quiet import capturing, collector_back, collector_paused
 from graphlift.reasons import Reason
@@ -41,8 +41,7 @@ _PYTHON_STEPS = 16
 
 def _computing(graph: CapturedGraph) -> int:
     """How many operations of a graph do more than change torch's state."""
-    targets = [operation.target for operation in graph.operations]
-    return sum(target not in SETTERS and target not in COUNTERS for target in targets)
+    return sum(not changes_state(operation) for operation in graph.operations)
 
 
 class Published:

@@ -20,7 +20,7 @@ from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.codegen.resume import Finish, Shape, operands_of
 from graphlift.errors import Unsupported
 from graphlift.interpreter.base import InstructionTranslatorBase
-from graphlift.meta_propagation.state import SETTERS, WITHOUT_TRACE, moved_counters
+from graphlift.meta_propagation.state import SETTERS, WITHOUT_TRACE, changes_state, moved_counters
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
 
@@ -120,14 +120,15 @@ def emit_state(body: PyCodegen, operations: Sequence[Any], grad_mode: bool) -> N
         operations: the graph's.
         grad_mode: grad mode at the beginning, which the guards keep.
     """
+    changes = [operation for operation in operations if changes_state(operation)]
     last: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
-    for operation in operations:
+    for operation in changes:
         if operation.target in SETTERS:
             # All but the last argument say what is set, e.g. for which device.
             last[operation.target, operation.args[:-1]] = operation.target, operation.args
     calls = [call for call in last.values() if call != (torch._C._set_grad_enabled, (grad_mode,))]
-    calls += [(function, ()) for function in moved_counters(operations)]
-    calls += [(function, ()) for function in {x.target for x in operations} & WITHOUT_TRACE]
+    calls += [(function, ()) for function in moved_counters(changes)]
+    calls += [(function, ()) for function in {x.target for x in changes} & WITHOUT_TRACE]
     for function, args in calls:
         emitter = body.emitter
         emitter.prepare_call()

@@ -18,6 +18,7 @@ from graphlift.sources import AttrSource, SlotSource, Source
 from graphlift.variables import namespace
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import wraps, wraps_if
+from graphlift.variables.functions import called_or_bound
 from graphlift.variables.modules import ModuleVariable
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import anchor
@@ -52,13 +53,8 @@ class CompiledFunctionVariable(UserDefinedObject):
     def call_method(
         self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        if name == "__call__":
-            return self.call(tx, args, kwargs)
-        if name == "__get__" and args and not kwargs:
-            instance = args[0].realize(tx)
-            unbound = instance.is_constant() and instance.as_constant() is None
-            return self if unbound else tx.make.bound_method(self, instance)  # type: ignore[return-value]
-        return super().call_method(tx, name, args, kwargs)
+        found = called_or_bound(self, tx, name, args, kwargs)
+        return super().call_method(tx, name, args, kwargs) if found is None else found
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
         """Its own dictionary first, then what its type has of its own, then the function's attribute."""

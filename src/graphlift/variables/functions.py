@@ -62,6 +62,23 @@ def models(*functions: Any) -> Callable[[Model], Model]:
     return register
 
 
+def called_or_bound(
+    function: VariableTracker,
+    tx: Tx,
+    name: str,
+    args: Sequence[VariableTracker],
+    kwargs: Mapping[str, VariableTracker],
+) -> VariableTracker | None:
+    """What `__call__` and `__get__` of a function, or of what behaves like one, give; None for others."""
+    if name == "__call__":
+        return function.call(tx, args, kwargs)
+    if name == "__get__" and args and not kwargs:
+        instance = args[0].realize(tx)
+        unbound = instance.is_constant() and instance.as_constant() is None
+        return function if unbound else tx.make.bound_method(function, instance)  # type: ignore[return-value]
+    return None
+
+
 class FunctionVariable(VariableTracker):
     """A Python function.
 
@@ -179,12 +196,9 @@ class FunctionVariable(VariableTracker):
     def call_method(
         self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        if name == "__call__":
-            return self.call(tx, args, kwargs)
-        if name == "__get__" and args and not kwargs:
-            instance = args[0].realize(tx)
-            unbound = instance.is_constant() and instance.as_constant() is None
-            return self if unbound else tx.make.bound_method(self, instance)  # type: ignore[return-value]
+        found = called_or_bound(self, tx, name, args, kwargs)
+        if found is not None:
+            return found
         if name not in OBJECT_METHODS or name == "__init__":
             return self.refuse(tx, f"method {name!r}")
         result: VariableTracker = OBJECT_METHODS[name](tx, self, args, kwargs)

@@ -219,11 +219,9 @@ static PyObject *name_del;
 
 /* Frames that are looked at under the settings of the compiled call they run in. */
 static int
-is_under_settings(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame *frame)
+is_under_settings(PyThreadState *tstate, GlThread *thread)
 {
-    /* Whoever traces wants to see the frames as they are; a finalizer runs wherever it happens to. */
-    return thread->region.hooked && !gl_bypass && tstate->c_tracefunc == NULL &&
-           gl_frame_code(frame)->co_name != name_del;
+    return thread->region.hooked && !gl_bypass && tstate->c_tracefunc == NULL; /* who traces sees all frames */
 }
 
 static PyObject *
@@ -233,8 +231,12 @@ evaluate_candidate(PyThreadState *tstate, GlThread *thread, _PyInterpreterFrame 
     if (thread->callback != NULL && gl_callback_evaluate(tstate, thread, frame, &result)) {
         return result;
     }
-    return is_under_settings(tstate, thread, frame) ? run_under_settings(tstate, thread, frame)
-                                                    : pass_through(tstate, frame, 0);
+    if (!is_under_settings(tstate, thread)) {
+        return pass_through(tstate, frame, 0);
+    }
+    /* A finalizer, and what it calls, runs wherever it happens to: no place of the program's. */
+    int unasked = gl_frame_code(frame)->co_name == name_del;
+    return unasked ? run_unhooked(tstate, thread, frame) : run_under_settings(tstate, thread, frame);
 }
 
 static PyObject *

@@ -15,6 +15,7 @@ from graphlift import interop
 from graphlift.rules.files import in_torch, is_root_candidate, treatment_of_file
 from graphlift.rules.marks import Mark, graph_break, is_compiling, mark, mark_of, unmark
 from graphlift.rules.torch_names import ANSWERED, GRAPH, REFUSED
+from graphlift.rules.unasked import is_unasked
 
 __all__ = [
     "Mark",
@@ -97,9 +98,10 @@ def _marked_for_torch(function: types.FunctionType) -> bool:
 def keeps_frame(function: types.FunctionType) -> Literal["no", "itself", "all"]:
     """Whether a frame of the function stays plain: itself alone, or all that runs in it.
 
-    That is what torch's mark asks for. What an import runs, it runs once.
+    That is what torch's mark asks for. What an import runs, it runs once; what CPython calls of its own
+    accord runs whenever it happens to.
     """
-    if function.__code__.co_filename == _IMPORT:
+    if function.__code__.co_filename == _IMPORT or is_unasked(function):
         return "all"
     if not (function.__dict__ and interop.is_disabled(function)):
         return "no"

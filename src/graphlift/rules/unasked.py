@@ -1,8 +1,8 @@
 """Functions that CPython calls of its own accord, at moments the program does not choose.
 
 What the garbage collector calls and signal handlers run in between the program's own steps. A graph of them
-would belong to no place of the program, and whether there is one would depend on chance. (Finalizers, too: the
-C core leaves them alone.)
+would belong to no place of the program, and whether there is one would depend on chance. (Finalizers, too:
+the C core leaves them alone.)
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import graphlift
-from graphlift.testing.forced_breaks import breakable_steps, forced_break
+from graphlift.testing.forced_breaks import check_forced_breaks
 
 
 class Base:
@@ -441,14 +441,7 @@ def outcome(fn):
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_a_cut_before_each_instruction(program):
-    expected = outcome(program)
-    for code in PROGRAMS[program]:
-        for step in breakable_steps(code):
-            graphlift.reset()
-            with forced_break(code, step):
-                compiled = graphlift.compile(program, backend="eager")
-                assert outcome(compiled) == expected, (code.co_name, step)
-                assert outcome(compiled) == expected, (code.co_name, step)
+    assert check_forced_breaks(program, PROGRAMS[program], outcome) > 2
 
 
 class Watched:

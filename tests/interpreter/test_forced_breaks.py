@@ -10,7 +10,7 @@ import torch
 
 import graphlift
 from graphlift import events
-from graphlift.testing.forced_breaks import breakable_steps, forced_break
+from graphlift.testing.forced_breaks import check_forced_breaks
 
 
 class Manager:
@@ -148,16 +148,5 @@ def outcome(fn):
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_a_cut_before_each_instruction(program):
-    expected = outcome(program)
-    places, failures = 0, []
-    for code in [program.__code__, *INLINED.get(program, [])]:
-        for step in breakable_steps(code):
-            graphlift.reset()
-            with forced_break(code, step), contextlib.ExitStack() as stack:
-                compiled = graphlift.compile(program, backend="eager")
-                stack.enter_context(events.subscribed(failures.append, events.InternalFailure))
-                assert outcome(compiled) == expected, (code.co_name, step)
-                assert outcome(compiled) == expected, (code.co_name, step)
-            places += 1
+    places = check_forced_breaks(program, [program.__code__, *INLINED.get(program, [])], outcome)
     assert places > (20 if program is not tensors_as_keys else 10)
-    assert not failures

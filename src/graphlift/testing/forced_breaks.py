@@ -6,10 +6,13 @@ functions it calls that are inlined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import CodeType
+from typing import Any
 
+import graphlift
+from graphlift import events
 from graphlift.bytecode.decode import decode
 from graphlift.interpreter.capture import force_breaks
 
@@ -41,3 +44,36 @@ def forced_break(code: CodeType, index: int) -> Iterator[None]:
         yield
     finally:
         force_breaks(former)
+
+
+def check_forced_breaks(
+    program: Callable[..., Any], codes: Iterable[CodeType], outcome: Callable[[Callable[..., Any]], Any]
+) -> int:
+    """Compile `program` with the graph cut before each step of each of `codes`, and run it twice each time.
+
+    Arguments:
+        program: what is compiled, with the eager backend.
+        codes: the program's own and those of functions that it calls.
+        outcome: calls what it is given and tells all that is to agree, by value.
+
+    Returns:
+        At how many places the graph was cut.
+
+    Raises:
+        AssertionError: an outcome differs from the plain program's, or graphlift failed within.
+    """
+    expected = outcome(program)
+    places = 0
+    failures: list[events.InternalFailure] = []
+    with events.subscribed(failures.append, events.InternalFailure):
+        for code in codes:
+            for step in breakable_steps(code):
+                graphlift.reset()
+                with forced_break(code, step):
+                    compiled = graphlift.compile(program, backend="eager")
+                    for _ in range(2):
+                        found = outcome(compiled)
+                        assert found == expected, f"{code.co_name}, step {step}: {found} is not {expected}"
+                    assert not failures, f"{code.co_name}, step {step}: {failures[0].error!r}"
+                places += 1
+    return places

@@ -16,7 +16,7 @@ export PYTHONPATH := src
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: help test test-all test-slow demo first bench stress memcheck lint types layers format docs build environment demo-environment clean
+.PHONY: help test test-all test-slow demo first bench stress memcheck conformance lint types layers format docs build environment demo-environment clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -64,6 +64,9 @@ stress: build ## long runs: a million calls, ten thousand captures, eight thread
 memcheck: build ## the C core under valgrind (PYTHON_VERSION=3.12; minutes)
 	PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=1 --suppressions=tests/memcheck/valgrind.supp \
 	    $(PY) tests/memcheck/program.py
+
+conformance: build ## CPython's own tests, plain and compiled (minutes); writes docs/conformance.md
+	$(PY) tests/conformance $(TESTS)
 
 lint: environment ## ruff
 	$(PY) -m ruff check .

@@ -7,6 +7,8 @@ import importlib
 import logging
 import math
 import random
+import test.support
+import unittest
 import weakref
 
 import numpy as np
@@ -50,6 +52,8 @@ def plain(x):
         (F._in_projection_packed, "inline"),
         (functools.wraps, "inline"),
         (contextlib.contextmanager, "inline"),
+        (unittest.TestCase.assertEqual, "inline"),
+        (test.support.check_syntax_error, "inline"),
         (torch.save, "skip"),
         (torch.manual_seed, "skip"),
         (torch.from_numpy, "skip"),
@@ -101,6 +105,8 @@ def test_marks_need_something_that_can_die():
     [
         (plain, True),
         (functools.wraps, False),
+        (unittest.TestCase.assertEqual, False),
+        (test.support.check_syntax_error, True),
         (logging.warning, False),
         (torch.einsum, False),
         (torch.nn.Linear.forward, True),

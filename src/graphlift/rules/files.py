@@ -29,6 +29,8 @@ def _folder(path: str) -> str:
 _OWN: Final = _folder(os.path.dirname(os.path.dirname(__file__)))
 _TORCH: Final = _folder(os.path.dirname(torch.__file__))
 _STDLIB: Final = _folder(sysconfig.get_paths()["stdlib"])
+#: Python's own tests are programs like any other.
+_STDLIB_TESTS: Final = _STDLIB + "test" + _SEP
 _SITE: Final = tuple(
     {_folder(path) for path in [*site.getsitepackages(), sysconfig.get_paths()["purelib"]]}
     | {_folder(path) for path in sys.path if path.endswith(("site-packages", "dist-packages"))}
@@ -128,7 +130,6 @@ _STDLIB_SKIPPED: Final = frozenset(
         "trace",
         "traceback",
         "tracemalloc",
-        "unittest",
         "urllib",
         "uuid",
         "warnings",
@@ -183,7 +184,7 @@ def is_machinery(filename: str) -> bool:
     if in_torch(filename) is not None or filename.startswith("<frozen "):
         return True
     path = os.path.normcase(os.path.realpath(filename))
-    return path.startswith(_STDLIB) and not path.startswith(_SITE)
+    return path.startswith(_STDLIB) and not path.startswith((_STDLIB_TESTS, *_SITE))
 
 
 @functools.cache
@@ -218,7 +219,7 @@ def _decide(filename: str) -> tuple[bool, FileTreatment]:
         if path.startswith(folder):
             skipped = _first_part(path[len(folder) :]) in _PACKAGES_SKIPPED
             return not skipped, "skip" if skipped else "inline"
-    if path.startswith(_STDLIB):
+    if path.startswith(_STDLIB) and not path.startswith(_STDLIB_TESTS):
         return False, _stdlib(_first_part(path[len(_STDLIB) :]))
     return True, "inline"
 

@@ -1,0 +1,58 @@
+"""Which files of CPython's own test suite are run, and which of their tests are excluded, each with its
+reason."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+#: Files of package `test`, without ``test_``; a name that this Python lacks is left out.
+_NAMES: Final = """
+    grammar list dict set tuple range slice int float complex bool unicode str bytes generators iter
+    itertools functools operator collections ordered_dict deque defaultdict exceptions raise baseexception
+    except_star with contextlib class descr super property dataclasses enum patma scope closure unpack
+    unpack_ex extcall call keywordonlyarg positional_only_arg named_expressions fstring format sort math
+    copy weakref contains compare richcmp binop augassign listcomps genexps setcomps dictcomps dictviews
+    enumerate decorators global funcattrs isinstance index pow userdict userlist userstring exception_group
+    exception_variations exception_hierarchy yield_from generator_stop metaclass genericclass subclassinit
+    dynamicclassattribute type_params
+""".split()
+
+
+def files() -> list[str]:
+    """The test files that this Python ships, by module name below package `test`."""
+    names = (f"test_{name}" for name in _NAMES)
+    return [name for name in names if importlib.util.find_spec(f"test.{name}") is not None]
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Tests that need not pass compiled; they are run, and one that passes is an error.
+
+    Attributes:
+        file: the test file's name.
+        pattern: of ``Class.method`` (`fnmatch`).
+        reason: why a captured body cannot pass.
+        versions: the Pythons concerned, e.g. ``("3.11",)``; empty: all.
+    """
+
+    file: str
+    pattern: str
+    reason: str
+    versions: tuple[str, ...] = ()
+
+    def names(self, file: str, test: str) -> bool:
+        """Whether it excludes a test on this Python."""
+        here = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return self.file == file and fnmatchcase(test, self.pattern) and here in (self.versions or (here,))
+
+
+EXCLUSIONS: Final[tuple[Exclusion, ...]] = ()
+
+
+def excluded(file: str, test: str) -> Exclusion | None:
+    """The exclusion that names a test, if there is one."""
+    return next((item for item in EXCLUSIONS if item.names(file, test)), None)

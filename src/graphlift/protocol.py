@@ -161,9 +161,12 @@ class Make(ABC):
         defaults: Sequence[Var] = (),
         kwdefaults: Mapping[str, Var] | None = None,
         closure: Sequence[Handle] = (),
-        annotations: Var | None = None,
+        annotations: Sequence[Var] = (),
     ) -> Var:
-        """A function made by the program (``MAKE_FUNCTION``)."""
+        """A function made by the program (``MAKE_FUNCTION``).
+
+        `annotations` are names and values in turn, as CPython hands them over.
+        """
 
     @abstractmethod
     def bound_method(self, function: Var, instance: Var) -> Var:

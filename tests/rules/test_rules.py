@@ -18,6 +18,7 @@ import torch.nn.functional as F
 
 import graphlift
 from graphlift import rules
+from graphlift.rules import files
 
 
 def plain(x):
@@ -148,3 +149,9 @@ def test_torchs_own_markers():
     torch.compiler.allow_in_graph(refused)
     importlib.import_module("torch." + "_dynamo").disallow_in_graph(refused)
     assert [rules.classify(f) for f in (disabled, allowed, refused)] == ["skip", "graph", "skip"]
+
+
+def test_whose_code_is_in_a_file():
+    assert files.is_users(__file__) and files.is_users("<string>")
+    for of_others in (graphlift, torch, functools, pytest):
+        assert not files.is_users(of_others.__file__), of_others

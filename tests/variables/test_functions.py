@@ -10,6 +10,7 @@ from types import MethodType
 import pytest
 import torch
 
+import graphlift
 from graphlift.testing.check import check, check_fresh
 
 X = torch.arange(3.0)
@@ -306,3 +307,21 @@ def test_shared_cells_stay_shared():
 
     got = check_fresh(make)
     assert got is not None
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_annotations_of_a_function_made_inside(cut):
+    def program(x):
+        kind = type(x)
+
+        def f(a: kind, *rest: int, b: "later" = 1) -> float:  # noqa: F821, UP037
+            return a
+
+        if cut:
+            graphlift.graph_break()
+        f.__annotations__["more"] = x.dtype
+        return f, f.__annotations__, f.__annotations__ is f.__annotations__, x + 1
+
+    plain, compiled = program(X), graphlift.compile(program, backend="eager", fullgraph=not cut)(X)
+    assert plain[1:3] == compiled[1:3] and len(plain[1]) == 5
+    assert compiled[0].__annotations__ is compiled[1]

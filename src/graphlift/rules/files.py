@@ -174,7 +174,7 @@ def is_users(filename: str) -> bool:
     if filename.startswith("<"):
         return True
     path = os.path.normcase(os.path.realpath(filename))
-    return not path.startswith((*_OWN, _TORCH, _STDLIB, *_SITE))
+    return not path.startswith((_OWN, _TORCH, _STDLIB, *_SITE))
 
 
 @functools.cache

@@ -341,7 +341,7 @@ class FunctionVariable(VariableTracker):
             return make.tuple(())
         if name == "__annotations__":
             empty = make.dict([])
-            self._store_field(tx, name, empty)
+            self.store_field(tx, name, empty)
             return empty
         if name == "__dict__":
             own = self.instance_dict(tx)
@@ -352,9 +352,10 @@ class FunctionVariable(VariableTracker):
     def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
         if value is None or name not in _WRITABLE:
             self.refuse(tx, f"setting attribute {name!r}")
-        self._store_field(tx, name, value)
+        self.store_field(tx, name, value)
 
-    def _store_field(self, tx: Tx, name: str, value: Var) -> None:
+    def store_field(self, tx: Tx, name: str, value: Var) -> None:
+        """Write what the function keeps in C under `name`."""
         handle = self.handle
         if handle.slots is None:
             handle.slots = Handle(self.real, self.source)
@@ -412,13 +413,16 @@ def function(
     defaults: Sequence[Var] = (),
     kwdefaults: Mapping[str, Var] | None = None,
     closure: Sequence[Handle] = (),
-    annotations: Var | None = None,
+    annotations: Sequence[Var] = (),
 ) -> FunctionVariable:
     """See `protocol.Make.function`."""
     made = FunctionVariable(code, module_globals, closure, Handle())
     made.made_defaults = tuple(defaults)
     made.made_kwdefaults = dict(kwdefaults or {})
     made.names = (name or code.co_name, qualname or code.co_qualname)
+    if annotations:
+        pairs = zip(annotations[::2], annotations[1::2], strict=True)
+        made.store_field(tx, "__annotations__", tx.make.dict(list(pairs)))
     return made
 
 

@@ -74,6 +74,7 @@ def _make_function(tx: Translator, code: Any, parts: dict[str, Var]) -> Var:
     defaults = parts.get("defaults")
     kwdefaults = parts.get("kwdefaults")
     closure = parts.get("closure")
+    annotations = parts.get("annotations")
     cells = [cell.realize(tx) for cell in iteration.unpack(tx, closure)] if closure is not None else []
     handles = [cell.handle for cell in cells if isinstance(cell, CellVariable)]
     assert len(handles) == len(cells)
@@ -85,7 +86,7 @@ def _make_function(tx: Translator, code: Any, parts: dict[str, Var]) -> Var:
         defaults=iteration.unpack(tx, defaults) if defaults is not None else (),
         kwdefaults=tx.keyword_arguments(kwdefaults) if kwdefaults is not None else None,
         closure=handles,
-        annotations=parts.get("annotations"),
+        annotations=iteration.unpack(tx, annotations) if annotations is not None else (),
     )
 
 

@@ -7,12 +7,12 @@ import importlib
 import logging
 import math
 import random
-import test.support
 import unittest
 import weakref
 
 import numpy as np
 import pytest
+import test.support
 import torch
 import torch.nn.functional as F
 

@@ -33,6 +33,8 @@ import examples  # noqa: E402
 import graphlift  # noqa: E402
 from graphlift import config, events  # noqa: E402
 
+_MACHINERY = (os.path.dirname(__file__), os.path.dirname(unittest.__file__))
+
 PASSED, SKIPPED, FAILED = "passed", "skipped", "failed"
 
 
@@ -178,7 +180,8 @@ class Results(unittest.TestResult):
             return
         assert self._report is not None
         self._report.outcome = FAILED
-        self._report.text += text
+        if not (self._second and self._report.text):  # a second failure is seldom another one
+            self._report.text += text
 
     def _say(self, line: dict[str, Any]) -> None:
         self._channel.write(json.dumps(line) + "\n")
@@ -186,11 +189,9 @@ class Results(unittest.TestResult):
 
 
 def _told(error: BaseException) -> str:
-    """An error as text, without the frames of this program."""
+    """An error as text, without the frames of this program and of `unittest`."""
     told = traceback.TracebackException.from_exception(error)
-    told.stack[:] = [
-        frame for frame in told.stack if os.path.dirname(frame.filename) != os.path.dirname(__file__)
-    ]
+    told.stack[:] = [frame for frame in told.stack if os.path.dirname(frame.filename) not in _MACHINERY]
     return "".join(told.format())
 
 

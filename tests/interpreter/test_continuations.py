@@ -603,7 +603,10 @@ def inner_without_a_way(x, log):
     try:
         raise KeyError
     except KeyError as error:
-        kept = error.with_traceback(None)  # what traceback it has then is not known to a capture
+        try:
+            raise ValueError
+        except ValueError as other:  # what traceback the first one has then is not known to a capture
+            kept = error.with_traceback(other.__traceback__)
     y = x * 2
     if y.sum().item() > 0:
         log.append(type(kept))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import traceback
+import unittest
 
 import pytest
 import torch
 
-from graphlift.testing.check import check
+import graphlift
+from graphlift.testing.check import check, check_fresh
 
 X = torch.arange(3.0)
 
@@ -211,3 +214,52 @@ def raises_late(x, log):
 
 def test_leaving():
     check(raises_late, X, [], graphs=None, breaks=None)
+
+
+def test_unittest_asserts_that_something_is_raised():
+    case = unittest.TestCase()
+
+    def program(x):
+        with case.assertRaises(ValueError) as context:
+            int("a")
+        case.assertRaises(KeyError, {}.__getitem__, 1)
+        return x + 1, context.exception, context.exception.__traceback__, str(context.exception)
+
+    checked = check(program, torch.ones(2))
+    assert checked.result[2] is None
+
+
+def test_a_traceback_is_dropped_and_put_back():
+    def program(x):
+        try:
+            raise ValueError(1)
+        except ValueError as error:
+            first = error.__traceback__
+            error.with_traceback(None)
+            dropped = error.__traceback__
+            try:
+                raise error
+            except ValueError:
+                second = error.__traceback__
+            error.with_traceback(first)
+            return x + 1, error, dropped, error.__traceback__ is second
+
+    check(program, torch.ones(2), breaks=None, graphs=None)
+
+
+def test_frames_of_an_error_from_outside_are_really_cleared():
+    def fails(held):
+        raise ValueError
+
+    def make():
+        def program(x):
+            held = []
+            try:
+                graphlift.disable(fails)(held)
+            except ValueError as error:
+                traceback.clear_frames(error.__traceback__)
+                return x + 1, sys.getrefcount(held)
+
+        return program, [torch.ones(2)]
+
+    check_fresh(make, breaks=None, graphs=None)

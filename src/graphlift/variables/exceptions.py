@@ -72,6 +72,8 @@ class ExceptionVariable(UserDefinedObject):
 
     def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
         if name == "__traceback__" and self.handle.value is None:
+            if self.handle.real is None:
+                return TracebackVariable(self) if self.handle.items else tx.make.constant(None)  # type: ignore[return-value]
             handled = tx.handled_exception()
             if handled is not None and handled.realize(tx) is self:
                 return TracebackVariable(self)
@@ -90,11 +92,20 @@ class ExceptionVariable(UserDefinedObject):
         super().write_member(tx, descriptor, name, value)
 
     def _replace_traceback(self, tx: Tx, value: VariableTracker | None) -> None:
-        """``exception.__traceback__ = value``: its own changes nothing, of others nothing is known."""
+        """``exception.__traceback__ = value``: None, or one that it had; of others nothing is known."""
         trace = None if value is None else value.realize(tx)
-        own = isinstance(trace, TracebackVariable) and trace.error is self
-        if not own or trace.passed != len(self.handle.items or ()):  # type: ignore[union-attr]
+        if self.handle.value is None and isinstance(trace, TracebackVariable) and trace.error is self:
+            if trace.places == (self.handle.items or []):
+                return
+            places = trace.places
+        elif trace is not None and trace.is_constant() and trace.as_constant() is None:
+            places = []
+        else:
+            places = None
+        if places is None or self.handle.real is not None:
             tx.heap.set_slot(self.handle, "value", "traceback replaced")
+        else:
+            tx.heap.set_slot(self.handle, "items", places)
 
     def looked_for(self, tx: Tx, owner: VariableTracker | None, name: str) -> None:
         """Note what a look-up did not find, unless something is noted. Mirrors set_attribute_error_context.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final
 
@@ -11,6 +13,7 @@ from graphlift.protocol import Codegen, Tx
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.functions import models
 
 
 class TracebackVariable(VariableTracker):
@@ -18,15 +21,20 @@ class TracebackVariable(VariableTracker):
 
     Attributes:
         error: the exception whose traceback it is.
-        passed: how many places the exception had passed by then.
+        places: those that the exception had passed by then; see `ExceptionVariable`.
     """
 
-    __slots__ = ("error", "passed")
+    __slots__ = ("error", "places")
 
     def __init__(self, error: Any) -> None:
         self.source = None
         self.error: Final = error
-        self.passed: Final = len(error.handle.items or ())
+        self.places: Final[list[Any]] = error.handle.items or []
+
+    @property
+    def is_made(self) -> bool:
+        """Whether all its frames were interpreted, so that they keep nothing of the program's."""
+        return self.error.handle.real is None
 
     def python_type(self, tx: Tx) -> type:
         return TracebackType
@@ -35,7 +43,17 @@ class TracebackVariable(VariableTracker):
         return True
 
     def reconstruct(self, codegen: Codegen) -> None:
-        handle = self.error.handle
-        if handle.real is not None:
+        passed = self.error.handle.items or []
+        later = len(passed) - len(self.places)
+        if not self.is_made or later < 0 or passed[later:] != self.places:
             raise Unsupported(Reason.EXCEPTION, f"the traceback of {self.error!r} must become real")
-        codegen.call(without, [self.error, ConstantVariable(len(handle.items or ()) - self.passed)])
+        codegen.call(without, [self.error, ConstantVariable(later)])
+
+
+@models(traceback.clear_frames)
+def _clear_frames(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Frames that were interpreted keep nothing, so there is nothing to clear."""
+    trace = args[0].realize(tx) if len(args) == 1 and not kwargs else None
+    if not isinstance(trace, TracebackVariable) or not trace.is_made:
+        tx.fail(Reason.SKIPPED_CALLABLE, f"traceback.clear_frames({trace!r})")
+    return tx.make.constant(None)

@@ -52,10 +52,13 @@ logs.start()
 
 def _load() -> None:
     """Bring in all that needs torch, at once: captured programs then find plain names here."""
-    from graphlift.backends import list_backends
-    from graphlift.compiled import compile, markers, reset, set_stance
-    from graphlift.report.explain import explain
-    from graphlift.rules import graph_break, is_compiling
+    from graphlift.quiet import collector_paused
+
+    with collector_paused():  # one full collection costs more than all the modules
+        from graphlift.backends import list_backends
+        from graphlift.compiled import compile, markers, reset, set_stance
+        from graphlift.report.explain import explain
+        from graphlift.rules import graph_break, is_compiling
 
     globals().update(
         allow_in_graph=markers.allow_in_graph,

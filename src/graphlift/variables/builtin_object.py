@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any, ClassVar, Final, TypeVar, cast
 
 from graphlift.protocol import Codegen, Tx, Var
@@ -34,13 +35,13 @@ class Method:
 
     def __init__(self, run: Callable[..., Any], skip: int = 2) -> None:
         self.run: Final = run
-        parameters = list(inspect.signature(run).parameters.values())[skip:]
-        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.least: Final = sum(p.default is p.empty for p in positional)
-        kinds = {p.kind for p in parameters}
-        self.most: Final = None if inspect.Parameter.VAR_POSITIONAL in kinds else len(positional)
-        names = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-        self.keywords: Final = None if inspect.Parameter.VAR_KEYWORD in kinds else names
+        function = cast(FunctionType, run)
+        code = function.__code__  # `inspect.signature` would be a tenth of importing the package
+        count, defaults = code.co_argcount - skip, len(function.__defaults__ or ())
+        self.least: Final = max(count - defaults, 0)
+        self.most: Final = None if code.co_flags & inspect.CO_VARARGS else max(count, 0)
+        names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        self.keywords: Final = None if code.co_flags & inspect.CO_VARKEYWORDS else frozenset(names)
 
     def accepts(self, count: int, names: Mapping[str, object]) -> bool:
         """Whether a call with so many positional and these keyword arguments fits."""

@@ -7,12 +7,12 @@ is no change. Knows nothing of graphs or symbols.
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 import torch
 
 from graphlift import config, interop
+from graphlift.graph_value import LARGEST_FLOAT, LARGEST_INT
 from graphlift.sources import ParamSource, Source
 
 #: Attributes of a tensor that hold its marked dimensions.
@@ -91,8 +91,8 @@ class DynamicPolicy:
 
 
 def _is_ordinary(value: float) -> bool:
-    """Whether a symbol can stand for the number: finite, and an integer that torch can hold."""
-    return math.isfinite(value) if type(value) is float else -(1 << 62) < value < 1 << 62
+    """Whether a symbol can stand for the number: torch's operations can take it."""
+    return abs(value) <= (LARGEST_FLOAT if type(value) is float else LARGEST_INT)
 
 
 def _marks(tensor: torch.Tensor) -> tuple[frozenset[int], frozenset[int]]:

@@ -66,6 +66,14 @@ class GraphValue:
         return f"GraphValue({self.name or self.index}: {self.meta!r})"
 
 
+#: What a symbolic int or float that the program hands in is at most, either way: so large a number, and the
+#: sum of a few, still fits where torch's operations take a number.
+LARGEST_INT: Final = 1 << 61
+LARGEST_FLOAT: Final = torch.finfo(torch.float32).max
+#: Tensors of these hold each such number.
+WIDE: Final = frozenset({torch.float32, torch.float64, torch.complex64, torch.complex128, torch.bool})
+
+
 class SymValue:
     """A number that the graph computes or is handed: int, float or bool not fixed by the capture.
 

@@ -6,13 +6,22 @@ nothing of the graph that the call becomes part of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final
 
 import torch
 
-from graphlift.graph_value import CannotPropagate, DataDependent, GraphValue, MetaError
+from graphlift.graph_value import (
+    LARGEST_FLOAT,
+    LARGEST_INT,
+    WIDE,
+    CannotPropagate,
+    DataDependent,
+    GraphValue,
+    MetaError,
+)
 from graphlift.meta_propagation import memo, policy
 from graphlift.meta_propagation.failing import may_fail
 from graphlift.meta_propagation.fakes import plain_keys, run_fake
@@ -93,7 +102,7 @@ class Propagator:
             template = _rehearse(target, method, args, kwargs, records, swap)
         except TooLarge:
             template = _fake(target, method, args, kwargs, records, swap, self.state.inference)
-        raises = may_fail(target, args, kwargs, _integers(records))
+        raises = may_fail(target, args, kwargs, _integers(records)) or not _are_small((args, kwargs), records)
         return Template(template.output, template.writes, template.random, raises)
 
 
@@ -113,6 +122,8 @@ def by_rule(
         return None
     if not all(_ordinary(record) for record in records):
         return None
+    if not _are_small((args, kwargs), records):
+        return None
     if type(target) in _METHOD_KINDS and (not args or type(args[0]) is not GraphValue):
         return None
     given = [replace(x, _meta) for x in args]
@@ -125,6 +136,33 @@ def by_rule(
     finish = _Finish(state, traits, records)
     raises = traits.raises or (target in policy.DIVISIONS and finish.integers)
     return Template(finish(answer), random=traits.random, raises=raises)
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    kind = type(value)
+    if kind is int or kind is float:
+        yield value
+    elif kind is tuple or kind is list:
+        for item in value:
+            yield from _numbers(item)
+    elif kind is dict:
+        yield from _numbers(tuple(value.values()))
+
+
+_ROOMY: Final = WIDE | {torch.int64}
+
+
+def _are_small(arguments: Any, records: Sequence[MetaRecord]) -> bool:
+    """Whether operations on tensors of these can take the numbers among their arguments, whatever they do."""
+    narrow = not all(record.dtype in _ROOMY for record in records)
+    for number in _numbers(arguments):
+        if type(number) is int and abs(number) > LARGEST_INT:
+            return False
+        if type(number) is float and LARGEST_FLOAT < abs(number) < math.inf:
+            return False
+        if narrow and abs(number) >= 128:
+            return False
+    return True
 
 
 def _rehearse(

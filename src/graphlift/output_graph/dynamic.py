@@ -6,12 +6,14 @@ way. Results whose sizes are all fixed go back to plain metadata records.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
 
-from graphlift.graph_value import CannotPropagate, DataDependent, GraphValue, SymValue
+from graphlift.graph_value import WIDE, CannotPropagate, DataDependent, GraphValue, SymValue
 from graphlift.meta_propagation.failing import may_fail
 from graphlift.meta_propagation.fakes import execute, fake_of, plain_keys
 from graphlift.meta_propagation.observer import Observer
@@ -92,7 +94,16 @@ class DynamicCalls:
         """A call on numbers alone; what it raises, it raises in the program too."""
         given = [replace(x, self._put) for x in args]
         named = {k: replace(x, self._put) for k, x in kwargs.items()}
-        return Template(_form_of_number(invoke(target, method, given, named)))
+        result = invoke(target, method, given, named)
+        return Template(_form_of_number(result), raises=self._may_overflow(target, given))
+
+    def _may_overflow(self, target: Any, numbers: Sequence[Any]) -> bool:
+        """Whether a call on numbers can fail by their size (none divides by an open number that can be 0)."""
+        if target is operator.pow:
+            return not all(isinstance(number, (int, torch.SymInt)) for number in numbers)
+        if target not in _CONVERSIONS:
+            return False
+        return not all(self._symbols.is_ordinary(n) for n in numbers if isinstance(n, _SYMBOLIC))
 
     def _run(
         self,
@@ -115,9 +126,32 @@ class DynamicCalls:
         output = _DynamicReader(fakes, metas, state.inference).output(result)
         writes = _writes(metas, fakes, observer, state.inference)
         raises = may_fail(target, args, kwargs, integers=True)
-        if target not in TOTAL:  # an open number can be one that the call refuses
-            raises |= any(type(x) is SymValue for x in (*args, *kwargs.values()))
+        raises = raises or self._may_refuse(target, args, kwargs, fakes, _tensors(result))
         return Template(output, writes, random=observer.random, raises=raises)
+
+    def _may_refuse(
+        self,
+        target: Any,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        tensors: Sequence[torch.Tensor],
+        results: Sequence[torch.Tensor],
+    ) -> bool:
+        """Whether an open number can be one that the call refuses."""
+        if target not in TOTAL:
+            return any(type(value) is SymValue for value in (*args, *kwargs.values()))
+        given = (*values_in(tuple(args)), *values_in(tuple(kwargs.values())))
+        numbers = [value.sym for value in given if type(value) is SymValue]
+        if not all(map(self._symbols.is_ordinary, numbers)):
+            return True
+        wide = all(tensor.dtype in WIDE and tensor.dtype is not torch.bool for tensor in tensors)
+        wide = wide and all(result.dtype in WIDE for result in results)
+        return not wide and any(map(self._symbols.is_given, numbers))
+
+
+def _tensors(result: Any) -> list[torch.Tensor]:
+    found = result if isinstance(result, (tuple, list)) else [result]
+    return [value for value in found if isinstance(value, torch.Tensor)]
 
 
 def _on_numbers(target: Any, method: bool) -> bool:
@@ -125,6 +159,16 @@ def _on_numbers(target: Any, method: bool) -> bool:
     return method or target in _NUMBER_FUNCTIONS or getattr(target, "__module__", None) in _NUMBER_MODULES
 
 
+#: From int to float or back: no float is as large as an int can be, and infinity is no int.
+_CONVERSIONS: Final = (
+    operator.truediv,
+    torch.sym_float,
+    torch.sym_int,
+    math.floor,
+    math.ceil,
+    math.trunc,
+    round,
+)
 _NUMBER_MODULES: Final = frozenset({"_operator", "math", "builtins"})
 _NUMBER_FUNCTIONS: Final = frozenset(
     {torch.sym_int, torch.sym_float, torch.sym_max, torch.sym_min, torch.sym_not, torch.sym_ite}

@@ -7,13 +7,13 @@ postfix expressions over our sources (see the guard kind ``expression``).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
 from torch._guards import Source as TorchSource
 
-from graphlift.graph_value import CannotPropagate
+from graphlift.graph_value import LARGEST_FLOAT, LARGEST_INT, CannotPropagate
 from graphlift.output_graph.postfix import Untranslatable, postfix
 from graphlift.sources import Source
 
@@ -116,7 +116,7 @@ class Symbols:
     def guards(self) -> list[Items]:
         """Everything the environment assumed so far, each a postfix expression that must be true."""
         found = [self._derivation(name, expression) for name, expression in self._derived]
-        found += self._ranges()
+        found += [*self._ranges(), *self._ordinary()]
         for guard in self.env.guards:
             found += self._translated(guard.expr)
         return list(dict.fromkeys(found))
@@ -127,6 +127,44 @@ class Symbols:
     def _ranges(self) -> list[Items]:
         """Bounds that held from the beginning: sizes of one and none were kept apart."""
         return [(name, 2, ">=") for symbol, name in self._inputs.items() if self._starts_at_two(symbol)]
+
+    def _ordinary(self) -> list[Items]:
+        """The numbers among the inputs are of a size that operations can take."""
+        most = {"int": LARGEST_INT, "float": LARGEST_FLOAT}
+        return [
+            (name, most[name[0]], "<=", name, -most[name[0]], ">=", "and")
+            for name in self._inputs.values()
+            if name[0] in most
+        ]
+
+    def is_ordinary(self, number: Any) -> bool:
+        """Whether a symbolic number is of that size whatever its inputs are."""
+        return isinstance(number, torch.SymBool) or self._is_bounded(number.node.expr)
+
+    def is_given(self, number: Any) -> bool:
+        """Whether a symbolic number depends on others than sizes and strides."""
+        return any(self._inputs[symbol][0] in ("int", "float") for symbol in number.node.expr.free_symbols)
+
+    def _is_bounded(self, expression: Any) -> bool:
+        given = (self._inputs[symbol][0] in ("int", "float") for symbol in expression.free_symbols)
+        if expression.is_Symbol or not any(given):
+            return True
+        name = type(expression).__name__
+        if name in ("FloorDiv", "PythonMod", "Mod", "IntTrueDiv"):
+            return self._is_bounded(expression.args[0]) and bool(expression.args[1].is_Integer)
+        if name in ("Max", "Min", "ToFloat", "Abs"):
+            return all(map(self._is_bounded, expression.args))
+        weights = expression.as_coefficients_dict()
+        return all(term.is_Symbol or term.is_Integer for term in weights) and self._is_light(weights)
+
+    def _is_light(self, weights: Mapping[Any, Any]) -> bool:
+        """Whether a weighted sum of inputs, and perhaps an int, stays small."""
+        total = sum(
+            abs(weight) * (1 if term.is_Symbol else abs(term) / LARGEST_INT)
+            for term, weight in weights.items()
+        )
+        floats = any(term in self._floats for term in weights)
+        return bool(total <= (1 if floats else 3))
 
     def _starts_at_two(self, symbol: Any) -> bool:
         return bool(self.env.var_to_range[symbol].lower >= 2)

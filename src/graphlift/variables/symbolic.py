@@ -25,6 +25,7 @@ from graphlift.variables.graph_calls import graph_argument, record, result_of
 
 #: Operators that symbolic ints are followed through; others settle the number first.
 _FOLLOWED: Final = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+_DIVISIONS: Final = frozenset({"/", "//", "%"})
 _NUMBERS: Final = frozenset({int, float, bool})
 
 #: Methods of numbers that are followed; the function that is recorded.
@@ -83,7 +84,7 @@ class SymNodeVariable(VariableTracker):
         operand = _operand(other)
         if operand is None:
             return NOT_IMPLEMENTED
-        if op not in _FOLLOWED or self.python_type(tx) is bool:
+        if self.python_type(tx) is bool or not _is_followed(op, self.value, operand):
             return _fold(tx, BINARY[op], self, other)
         return self._operate(tx, BINARY[op], self.value, operand)
 
@@ -91,7 +92,7 @@ class SymNodeVariable(VariableTracker):
         operand = _operand(other)
         if operand is None:
             return NOT_IMPLEMENTED
-        if op not in _FOLLOWED or self.python_type(tx) is bool:
+        if self.python_type(tx) is bool or not _is_followed(op, operand, self.value):
             return _fold(tx, BINARY[op], other, self)
         return self._operate(tx, BINARY[op], operand, self.value)
 
@@ -136,6 +137,22 @@ def _operand(other: VariableTracker) -> Any:
     if type(other) is ConstantVariable and type(other.value) in _NUMBERS:
         return other.value
     return None
+
+
+def _is_followed(op: str, left: Any, right: Any) -> bool:
+    """Whether the result is what torch's symbols say, here and wherever their guards hold."""
+    divisor = right.sym if isinstance(right, SymValue) else right
+    if op in _DIVISIONS:
+        return bool(divisor != 0)
+    return op in _FOLLOWED and (op != "**" or _is_plain_power(left, right))
+
+
+def _is_plain_power(base: Any, exponent: Any) -> bool:
+    """Whether a power is an int to a natural number, or of something positive."""
+    hints = [number.sym.node.hint if isinstance(number, SymValue) else number for number in (base, exponent)]
+    if all(type(hint) is int for hint in hints):
+        return bool(hints[1] >= 0)
+    return bool(hints[0] > 0)
 
 
 def _fold(tx: Tx, function: Any, first: VariableTracker, second: VariableTracker) -> VariableTracker:

@@ -1,0 +1,81 @@
+"""Numbers that change from call to call, at the limits of what operations take.
+
+Each program is called with one number after the other, so that the number becomes symbolic. Results and errors
+are those of plain Python; an error comes from the user's line and is caught by the user's handler.
+"""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+import torch
+
+import graphlift
+
+INTS = [2, 3, 5, -3, 2**40, 2**62, 2**63 - 1, 2**63, 2**65, -(2**63), -(2**70), 7, 0, 1, True, -1]
+FLOATS = [2.5, 3.5, -1.5, 1e200, float("inf"), float("nan"), -0.0, 0.0, 1e-320, 2.0, 7, 1e39, 7e4]
+
+EXPRESSIONS = """
+x + n
+x * (n * 2**40)
+x + n**3
+x + n**-1
+x + n**0.5
+x + 1.5**n
+x + 3 / n
+x + 7 // n
+x + 7 % n
+x + n / 3 + n // 2
+x + (-n) + abs(n)
+torch.full((2,), n)
+torch.clamp(x, max=n)
+x.add(x, alpha=n)
+x.masked_fill(x > 0, n)
+torch.where(x > 0, x, n)
+x.roll(n)
+x.sub(n)
+n - x
+x.lerp(x * 2, n)
+x + (n == 2.5)
+x + n * n * n * n
+x.clone().mul_(n)
+x + float(n)
+x, n**2, n / 7, divmod(n, 3), round(n / 7, 2)
+""".strip().splitlines()
+
+
+def program_of(expression):
+    body = (
+        "def program(x, n):\n  try:\n    return {}\n  except ZeroDivisionError as error:\n    return error\n"
+    )
+    namespace = {"torch": torch}
+    exec(compile(body.format(expression), f"<{expression}>", "exec"), namespace)
+    return namespace["program"]
+
+
+def outcome(fn, x, n):
+    try:
+        return repr(fn(x, n))
+    except Exception as error:
+        frames = [(f.name, f.lineno) for f in traceback.extract_tb(error.__traceback__)[1:]]
+        return type(error), str(error), frames
+
+
+@pytest.mark.parametrize(
+    ("expression", "dtype"),
+    [
+        *((expression, torch.float32) for expression in EXPRESSIONS),
+        *((expression, torch.float16) for expression in EXPRESSIONS[11:16]),
+        *((expression, torch.bool) for expression in EXPRESSIONS[13:20:2]),
+    ],
+)
+def test_numbers_at_the_limits(expression, dtype):
+    program = program_of(expression)
+    for numbers in (INTS, FLOATS):
+        graphlift.reset()
+        compiled = graphlift.compile(program, backend="eager")
+        for n in numbers:
+            x = torch.ones(3, dtype=dtype)
+            assert outcome(compiled, x, n) == outcome(program, x, n), n
+        assert any(record.node_counts for record in compiled.report())

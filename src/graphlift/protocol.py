@@ -272,8 +272,15 @@ class Tx(ABC):
         """Inline a polyfill: a plain Python function of graphlift's that stands for C code."""
 
     @abstractmethod
-    def globals_handle(self, module_globals: dict[str, object], source: Source | None) -> Handle:
-        """The handle of a module's namespace."""
+    def globals_handle(
+        self, module_globals: dict[str, object], source: Source | None, otherwise: Source | None = None
+    ) -> Handle:
+        """The handle of a namespace of global names.
+
+        Arguments:
+            source: where it is; None: it is that of a loaded module, found by its name.
+            otherwise: where it is if it is no loaded module's.
+        """
 
     @abstractmethod
     def is_watched(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from types import MethodType
+from types import FunctionType, MethodType
 
 import pytest
 import torch
@@ -325,3 +325,40 @@ def test_annotations_of_a_function_made_inside(cut):
     plain, compiled = program(X), graphlift.compile(program, backend="eager", fullgraph=not cut)(X)
     assert plain[1:3] == compiled[1:3] and len(plain[1]) == 5
     assert compiled[0].__annotations__ is compiled[1]
+
+
+def _of_no_module(source):
+    namespace = {"__builtins__": __builtins__}
+    exec(source, namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("stable", [True, False])
+def test_globals_of_no_module_are_guarded_and_written(stable):
+    source = "scale = 2\ndef body(x):\n    global seen\n    seen = scale\n    return x * scale\n"
+    namespace = _of_no_module(source)
+    body = namespace["body"]
+
+    if stable:
+
+        def program(body_, x):
+            return held[0](x) + 1
+
+        held = [body]
+    else:
+
+        def program(body_, x):
+            return body_(x) + 1
+
+    compiled = graphlift.compile(program, backend="eager")
+    for scale in (2, 5):
+        namespace["scale"] = scale
+        assert torch.equal(compiled(body, torch.ones(2)), torch.full((2,), scale + 1.0))
+        assert namespace["seen"] == scale
+    other = _of_no_module(source)
+    other["scale"] = 7
+    if not stable:
+        other_body = FunctionType(body.__code__, other)
+        assert torch.equal(compiled(other_body, torch.ones(2)), torch.full((2,), 8.0))
+        assert other["seen"] == 7
+        assert namespace["seen"] == 5

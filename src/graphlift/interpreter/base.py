@@ -287,12 +287,15 @@ class InstructionTranslatorBase(Translator):
         """See `protocol.Tx.guard`."""
         self.capture.assumptions.add(kind, source, payload, self)
 
-    def globals_handle(self, module_globals: dict[str, object], source: Source | None) -> Handle:
+    def globals_handle(
+        self, module_globals: dict[str, object], source: Source | None, otherwise: Source | None = None
+    ) -> Handle:
         """See `protocol.Tx.globals_handle`."""
         handle = self.heap.known(module_globals)
-        if handle is None and source is None:
-            source = self.capture.module_source(module_globals)
-        return handle or self.heap.handle_of(module_globals, source)
+        if handle is None:
+            source = source or self.capture.module_source(module_globals) or otherwise
+            handle = self.heap.handle_of(module_globals, source)
+        return handle
 
     def fail(self, reason: Reason, context: str = "") -> NoReturn:
         """See `protocol.Tx.fail`."""

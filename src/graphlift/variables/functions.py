@@ -456,13 +456,12 @@ def wrap_function(tx: Tx, value: FunctionType, source: Source | None) -> Functio
 
 
 def function_globals(tx: Tx, value: FunctionType, source: Source | None) -> Handle:
-    """The namespace of a function's global names; guarded unless it follows from the function's identity."""
-    handle = tx.globals_handle(value.__globals__, None)
-    if source is None or is_stable(source):
-        return handle
-    own = source.child(FunctionFieldSource, "__globals__")
-    if handle.source is None:
-        handle = tx.globals_handle(value.__globals__, own)
-    elif handle.source is not own:
+    """The namespace of a function's global names; guarded unless it follows from the function's identity.
+
+    One that is no module's (`exec`) is found again through the function.
+    """
+    own = None if source is None else source.child(FunctionFieldSource, "__globals__")
+    handle = tx.globals_handle(value.__globals__, None, None if FunctionVariable.is_own(value) else own)
+    if own is not None and not is_stable(source) and handle.source not in (None, own):
         tx.guard("same", own, handle.source)
     return handle

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import table
 from catalogue import files
@@ -29,33 +28,30 @@ def main() -> int:
     parser.add_argument("files", nargs="*", help="test files such as test_list; all by default")
     parser.add_argument("-k", dest="only", default="", help="only tests whose name contains this")
     parser.add_argument("-v", "--verbose", action="store_true", help="show breaks test by test")
-    parser.add_argument("-j", "--jobs", type=int, default=1, help="files at a time")
     parser.add_argument("--patience", type=float, default=120, help="seconds that one test may take")
     arguments = parser.parse_args()
     names = arguments.files or files()
     total = Verdict("all")
     verdicts = []
 
-    def both(name: str) -> tuple[str, Run, Run, float]:
-        started = time.perf_counter()
-        runs = [Supervisor(name, way, arguments.only, arguments.patience).run() for way in (False, True)]
-        return name, runs[0], runs[1], time.perf_counter() - started
-
     print("{:32}{:>8}{:>12}{:>15}{:>10}{:>16}{:>7}".format(*HEAD))
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        for name, plain, compiled, seconds in pool.map(both, names):
-            verdict = judge(name, plain, compiled)
-            verdicts.append(verdict)
-            total.add(verdict)
-            print(
-                "{:32}{:>8}{:>12}{:>15}{:>10}{:>16}{:>7}".format(*verdict.row()),
-                f"{seconds:6.0f} s",
-                flush=True,
-            )
-            if arguments.verbose:
-                _show_breaks(compiled)
-            for text in verdict.wrong:
-                print(f"WRONG {text.rstrip()}\n", flush=True)
+    for name in names:
+        started = time.perf_counter()
+        plain, compiled = (
+            Supervisor(name, way, arguments.only, arguments.patience).run() for way in (False, True)
+        )
+        verdict = judge(name, plain, compiled)
+        verdicts.append(verdict)
+        total.add(verdict)
+        print(
+            "{:32}{:>8}{:>12}{:>15}{:>10}{:>16}{:>7}".format(*verdict.row()),
+            f"{time.perf_counter() - started:6.0f} s",
+            flush=True,
+        )
+        if arguments.verbose:
+            _show_breaks(compiled)
+        for text in verdict.wrong:
+            print(f"WRONG {text.rstrip()}\n", flush=True)
     print("{:32}{:>8}{:>12}{:>15}{:>10}{:>16}{:>7}".format(*total.row()))
     if total.excluded > _EXCLUDED_AT_MOST * total.plain and not arguments.only and not arguments.files:
         total.wrong.append(f"{total.excluded} tests are excluded, more than {_EXCLUDED_AT_MOST:.0%}")

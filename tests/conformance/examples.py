@@ -104,7 +104,14 @@ def as_function(source: str, filename: str, flags: int) -> types.CodeType | None
         made = compile(ast.fix_missing_locations(module), filename, "exec", flags, True)
     except SyntaxError:
         return None
-    return next(item for item in made.co_consts if isinstance(item, types.CodeType))
+    return _named_as_global(next(item for item in made.co_consts if isinstance(item, types.CodeType)))
+
+
+def _named_as_global(code: types.CodeType) -> types.CodeType:
+    """The code with qualified names (of lambdas, of generators) as if nothing stood around it."""
+    consts = (_named_as_global(item) if isinstance(item, types.CodeType) else item for item in code.co_consts)
+    name = code.co_qualname.removeprefix(f"{_NAME}.<locals>.")
+    return code.replace(co_consts=tuple(consts), co_qualname=name)
 
 
 class _Shown(ast.NodeTransformer):

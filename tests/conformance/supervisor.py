@@ -3,20 +3,19 @@ such."""
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import selectors
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-_WORKER = Path(__file__).resolve().with_name("worker.py")
-_SOURCES = _WORKER.parent.parent.parent / "src"
+import worker
 
 #: A file whose tests keep taking the process down is given up after so many starts.
 _STARTS = 25
@@ -46,14 +45,7 @@ class Supervisor:
     """
 
     def __init__(self, file: str, compiled: bool, only: str, patience: float) -> None:
-        self._command = [
-            sys.executable,
-            str(_WORKER),
-            file,
-            "-k",
-            only,
-            *(["--compiled"] if compiled else []),
-        ]
+        self._what = file, compiled, only
         self._patience = patience
         self._run = Run()
         self._begun: tuple[int, str] | None = None
@@ -78,24 +70,24 @@ class Supervisor:
         return self._run
 
     def _process(self, first: int) -> str | None:
-        """One process; None if it went through, else what ended it."""
+        """One process; None if it went through, else what ended it.
+
+        It is forked, so torch is imported once for all.
+        """
         self._begun = None
         reading, writing = os.pipe()
-        environment = {**os.environ, "PYTHONFAULTHANDLER": "1", "PYTHONPATH": str(_SOURCES)}
         with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory() as folder:
-            process = subprocess.Popen(
-                [*self._command, "--first", str(first), "--channel", str(writing)],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, pass_fds=[writing], cwd=folder,
-                start_new_session=True, env=environment,
-            )  # fmt: skip
+            process = os.fork()
+            if not process:
+                os.close(reading)
+                self._work(first, writing, output, folder)
             os.close(writing)
             hung = self._read(reading)
             if hung:
-                os.kill(process.pid, signal.SIGABRT)  # its stack is in the output then
+                os.kill(process, signal.SIGABRT)  # its stack is in the output then
                 time.sleep(1)
-            if hung or process.poll() is None and self._begun is not None:
-                self._end(process)
-            status = process.wait()
+                os.kill(process, signal.SIGKILL)
+            status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
             output.seek(0)
             text = output.read().decode(errors="replace")[-6000:]
         if hung:
@@ -104,12 +96,24 @@ class Supervisor:
             return f"crash: {signal.Signals(-status).name}\n{text}"
         return f"exit status {status}\n{text}" if status else None
 
-    @staticmethod
-    def _end(process: subprocess.Popen[bytes]) -> None:
+    def _work(self, first: int, channel: int, output: BinaryIO, folder: str) -> None:
+        """What the forked process does; never returns."""
+        status = 1
         try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
+            os.setsid()
+            for stream in (1, 2):
+                os.dup2(output.fileno(), stream)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            faulthandler.enable()
+            os.chdir(folder)
+            worker.work(*self._what, first, channel)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
 
     def _read(self, reading: int) -> bool:
         """Take reports in until the process closes its end; whether a test took too long."""

@@ -24,6 +24,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
+from test import support
+
 sys.path[:] = [folder for folder in sys.path if os.path.realpath(folder or ".") != os.path.dirname(__file__)]
 sys.path.append(os.path.dirname(__file__))  # behind all else: its names shadow nobody's
 
@@ -230,20 +232,22 @@ def run_file(file: str, bodies: Bodies, channel: TextIO, first: int, only: str) 
     suite.run(Results(bodies, channel, numbers))
 
 
+def work(file: str, compiled: bool, only: str, first: int, channel: int) -> None:
+    """Run a file's tests and report to a file descriptor; for a process that does nothing else."""
+    support.use_resources = []  # as `python -m test` by default: no network, nothing that takes minutes
+    with config.patch(give_up_below=0):  # a cut in a loop is no reason to stop looking
+        stream = os.fdopen(channel, "w", encoding="utf-8", closefd=False)
+        run_file(file, Bodies(compiled), stream, first, only)
+
+
 def main() -> None:
+    """One file in this process."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file")
     parser.add_argument("--compiled", action="store_true")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--channel", type=int, default=1)
     parser.add_argument("-k", dest="only", default="")
     arguments = parser.parse_args()
-    from test import support
-
-    support.use_resources = []  # as `python -m test` by default: no network, nothing that takes minutes
-    with config.patch(give_up_below=0):  # a cut in a loop is no reason to stop looking
-        channel = os.fdopen(arguments.channel, "w", encoding="utf-8", closefd=False)
-        run_file(arguments.file, Bodies(arguments.compiled), channel, arguments.first, arguments.only)
+    work(arguments.file, arguments.compiled, arguments.only, 0, 1)
 
 
 if __name__ == "__main__":

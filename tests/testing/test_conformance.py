@@ -1,7 +1,11 @@
 """The runner of CPython's own tests, on its smallest parts: its counts, its failures, its exit status."""
 
+import json
+import os
+import signal
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -46,6 +50,7 @@ def test_names_of_an_example_are_global(worker):
     ran("class C:\n    def f(self): return a\n", namespace)
     assert namespace["C"].f.__qualname__ == "C.f"
     assert ran("C().f()", namespace) == [0, 1, 2]
+    assert ran("(lambda: 0).__qualname__", namespace) == "<lambda>"
     ran("for k, in zip('xy'):\n    import os.path as found\n", namespace)
     assert namespace["k"] == "y" and "found" in namespace and "os" not in namespace
     with pytest.raises(SyntaxError):
@@ -77,25 +82,21 @@ def test_what_passes_plain_and_fails_compiled_is_wrong(worker):
     assert [text.split(":")[0] for text in verdict.wrong] == ["test_list C.t1", "test_list C.t2"]
 
 
-def test_a_crash_and_a_hang_cost_one_test(worker, tmp_path, monkeypatch):
+def test_a_crash_and_a_hang_cost_one_test(worker, monkeypatch):
     import supervisor
 
-    script = tmp_path / "worker.py"
-    script.write_text(
-        "import argparse, json, os, signal, sys, time\n"
-        "parser = argparse.ArgumentParser()\n"
-        "parser.add_argument('file'); parser.add_argument('-k'); parser.add_argument('--first', type=int)\n"
-        "parser.add_argument('--channel', type=int)\n"
-        "given = parser.parse_args()\n"
-        "out = os.fdopen(given.channel, 'w')\n"
-        "for number in range(given.first, 4):\n"
-        "    print(json.dumps({'begin': number, 'test': f't{number}'}), file=out, flush=True)\n"
-        "    if number == 1: os.kill(os.getpid(), signal.SIGSEGV)\n"
-        "    if number == 2: time.sleep(60)\n"
-        "    done = {'number': number, 'test': f't{number}', 'outcome': 'passed'}\n"
-        "    print(json.dumps(done), file=out, flush=True)\n"
-    )
-    monkeypatch.setattr(supervisor, "_WORKER", script)
+    def work(file, compiled, only, first, channel):
+        with os.fdopen(channel, "w") as out:
+            for number in range(first, 4):
+                print(json.dumps({"begin": number, "test": f"t{number}"}), file=out, flush=True)
+                if number == 1:
+                    os.kill(os.getpid(), signal.SIGSEGV)
+                if number == 2:
+                    time.sleep(60)
+                done = {"number": number, "test": f"t{number}", "outcome": "passed"}
+                print(json.dumps(done), file=out, flush=True)
+
+    monkeypatch.setattr(supervisor.worker, "work", work)
     run = supervisor.Supervisor("test_none", compiled=False, only="", patience=1.5).run()
     assert [run.reports[number]["outcome"] for number in range(4)] == ["passed", "failed", "failed", "passed"]
     assert run.reports[1]["text"].startswith("crash: SIGSEGV")

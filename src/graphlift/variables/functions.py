@@ -462,6 +462,8 @@ def function_globals(tx: Tx, value: FunctionType, source: Source | None) -> Hand
     """
     own = None if source is None else source.child(FunctionFieldSource, "__globals__")
     handle = tx.globals_handle(value.__globals__, None, None if FunctionVariable.is_own(value) else own)
-    if own is not None and not is_stable(source) and handle.source not in (None, own):
+    if own is None or source is None or is_stable(source):
+        return handle
+    if handle.source not in (None, own):
         tx.guard("same", own, handle.source)
     return handle

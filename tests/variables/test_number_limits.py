@@ -1,7 +1,7 @@
 """Numbers that change from call to call, at the limits of what operations take.
 
-Each program is called with one number after the other, so that the number becomes symbolic. Results and errors
-are those of plain Python; an error comes from the user's line and is caught by the user's handler.
+Each program is called with one number after the other, so that the number becomes symbolic. Results and
+errors are those of plain Python; an error comes from the user's line and is caught by the user's handler.
 """
 
 from __future__ import annotations

@@ -231,8 +231,8 @@ def program(x):
         ("Catch it inside the compiled function or move it outside.",),
         example="""
 def program(x):
-    error = OSError(2, "no such file")
-    return x * error.errno
+    error = BlockingIOError(11, "busy", 3)
+    return x * error.characters_written
 """,
     )
     CLASS_DEFINITION = ReasonText(

@@ -86,7 +86,7 @@ class PyCodegen(Codegen):
         var.reconstruct(self)
         self._depth -= 1
         self._making.discard(var)
-        if not var.is_constant():
+        if not self._is_code_constant(var):
             label = Label("made")
             self._made[var] = label
             self.emitter.place(label)

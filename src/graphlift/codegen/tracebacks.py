@@ -72,11 +72,17 @@ def entry(place: Place, module_globals: dict[str, Any], rest: TracebackType | No
 
 def extend(error: BaseException, places: Sequence[Place], *namespaces: dict[str, Any]) -> BaseException:
     """Put entries in front of an exception's traceback; `namespaces` are the globals of their frames."""
-    trace: TracebackType | None = _TRACEBACK.__get__(error)
+    _TRACEBACK.__set__(error, entries(_TRACEBACK.__get__(error), places, *namespaces))
+    return error
+
+
+def entries(
+    trace: TracebackType | None, places: Sequence[Place], *namespaces: dict[str, Any]
+) -> TracebackType | None:
+    """A traceback with entries in front; `namespaces` are the globals of their frames."""
     for place, module_globals in zip(reversed(places), reversed(namespaces), strict=True):
         trace = entry(place, module_globals, trace)
-    _TRACEBACK.__set__(error, trace)
-    return error
+    return trace
 
 
 def without(error: BaseException, count: int) -> TracebackType | None:

@@ -23,7 +23,7 @@ from graphlift.reasons import Reason
 from graphlift.rules import files
 from graphlift.sources import Source
 from graphlift.user_frames import Place, UserFrame
-from graphlift.variables import sets
+from graphlift.variables import exceptions, sets
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.methods import BoundMethodVariable
 from graphlift.variables.slots import calls, items, iteration
@@ -316,7 +316,7 @@ class InstructionTranslatorBase(Translator):
 
     def raise_real(self, error: BaseException) -> NoReturn:
         """See `protocol.Tx.raise_real`."""
-        self.raise_(type(error), *error.args)
+        unwind.raise_var(self, exceptions.of_real(self, error))
 
     def reraise(self, value: Var) -> NoReturn:
         """Let an exception go on as it is."""

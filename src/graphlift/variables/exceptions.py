@@ -6,24 +6,24 @@ clauses match. Mirrors Objects/exceptions.c and PyErr_GivenExceptionMatches of P
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import CodeType
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType, MemberDescriptorType, TracebackType
 from typing import Any, Final
 
-from graphlift.codegen.tracebacks import extend, place
-from graphlift.errors import Unsupported
+from graphlift.codegen.tracebacks import extend
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
-from graphlift.variables import rebuild
+from graphlift.variables import exception_fields, rebuild
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps_if
-from graphlift.variables.classes import ClassVariable, constructs
+from graphlift.variables.classes import ClassVariable, Construct, constructs
 from graphlift.variables.constant import ConstantVariable
-from graphlift.variables.slots import attributes, iteration
+from graphlift.variables.exception_fields import WITH_FIELDS
+from graphlift.variables.slots import attributes, iteration, operators, text
 from graphlift.variables.slots.type_lookup import anchor, mro_of
-from graphlift.variables.tracebacks import TracebackVariable
+from graphlift.variables.tracebacks import TracebackVariable, arguments_of, same_trace, traceback_of
 from graphlift.variables.user_defined import UserDefinedObject, c_new
 
 _FIELDS: Final = BaseException.__dict__
@@ -38,6 +38,9 @@ _VALUE: Final = StopIteration.__dict__["value"]
 
 _READABLE: Final = (_ARGS, _CAUSE, _CONTEXT, _SUPPRESS)
 
+#: Fields that only ``__new__`` can set, in the order of its arguments.
+_FIXED: Final = tuple(BaseExceptionGroup.__dict__[name] for name in ("message", "exceptions"))
+
 #: Fields in which errors of look-ups note what was looked for; None until something is noted.
 _LOOKED_FOR: Final = (
     AttributeError.__dict__["name"],
@@ -45,39 +48,55 @@ _LOOKED_FOR: Final = (
     NameError.__dict__["name"],
 )
 
-#: C classes that keep what they are given in fields of their own.
-_WITH_FIELDS: Final = (OSError, SyntaxError, UnicodeError, ImportError, SystemExit, BaseExceptionGroup)
-
 
 class ExceptionVariable(UserDefinedObject):
     """An exception instance. Its C fields are members of the handle's `slots`; the handle's `items` are the
-    places that it has passed since it was raised, outermost first, as (code, step, handle of the globals)."""
+    places that it has passed since it was raised, outermost first, as (code, step, handle of the globals).
+    The handle's `value` is what the program set its traceback to, before those places; else None."""
 
     __slots__ = ()
 
     def may_read(self, descriptor: Any) -> bool:
+        if descriptor is _TRACEBACK:
+            return not self.handle.items and self.handle.value is None
         return descriptor in _READABLE or descriptor is _VALUE or super().may_read(descriptor)
 
     def may_write(self, descriptor: Any) -> bool:
         return descriptor in (_ARGS, _CAUSE, _CONTEXT, _SUPPRESS) or super().may_write(descriptor)
 
     def unset_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
-        if descriptor in (_CAUSE, _CONTEXT, _VALUE, *_LOOKED_FOR):
-            return tx.make.constant(None)  # type: ignore[return-value]
         if descriptor is _SUPPRESS:
             return tx.make.constant(False)  # type: ignore[return-value]
         if descriptor.__objclass__.__module__ == "builtins":
+            if descriptor in (_CAUSE, _CONTEXT) or type(descriptor) is MemberDescriptorType:
+                return tx.make.constant(None)  # type: ignore[return-value]
             return self.refuse(tx, f"attribute {name!r}")
         return super().unset_member(tx, descriptor, name)
 
     def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
-        if name == "__traceback__" and self.handle.value is None:
-            if self.handle.real is None:
-                return TracebackVariable(self) if self.handle.items else tx.make.constant(None)  # type: ignore[return-value]
-            handled = tx.handled_exception()
-            if handled is not None and handled.realize(tx) is self:
-                return TracebackVariable(self)
+        if descriptor is _TRACEBACK:
+            handled = tx.handled_exception() if self.handle.real is not None else None
+            if self.handle.real is None or (handled is not None and handled.realize(tx) is self):
+                return self.traceback(tx)
         return super().read_member(tx, descriptor, name)
+
+    def traceback(self, tx: Tx) -> VariableTracker:
+        """``exception.__traceback__`` of one that was raised or made here."""
+        if self.handle.items or self.handle.real is not None:
+            return traceback_of(tx, self)
+        before: VariableTracker | None = self.handle.value
+        return tx.make.constant(None) if before is None else before  # type: ignore[return-value]
+
+    def is_as_caught(self, tx: Tx, other: ExceptionVariable) -> bool:
+        """Whether this is a part of `other` that was not raised anew. Mirrors is_same_exception_metadata."""
+        if self.handle.real is not None or other.handle.real is not None:
+            tx.fail(Reason.EXCEPTION, "`except*` of a group that exists")
+        fields = ((_CAUSE, "__cause__"), (_CONTEXT, "__context__"))
+        pairs = ((self.read_member(tx, *field), other.read_member(tx, *field)) for field in fields)
+        mine, theirs = (error.traceback(tx) for error in (self, other))
+        return same_trace(mine, theirs) and all(
+            operators.same_object(tx, one.realize(tx), two.realize(tx)) for one, two in pairs
+        )
 
     def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
         if name == "__traceback__":
@@ -92,20 +111,19 @@ class ExceptionVariable(UserDefinedObject):
         super().write_member(tx, descriptor, name, value)
 
     def _replace_traceback(self, tx: Tx, value: VariableTracker | None) -> None:
-        """``exception.__traceback__ = value``: None, or one that it had; of others nothing is known."""
-        trace = None if value is None else value.realize(tx)
-        if self.handle.value is None and isinstance(trace, TracebackVariable) and trace.error is self:
-            if trace.places == (self.handle.items or []):
-                return
-            places = trace.places
-        elif trace is not None and trace.is_constant() and trace.as_constant() is None:
-            places = []
-        else:
-            places = None
-        if places is None or self.handle.real is not None:
-            tx.heap.set_slot(self.handle, "value", "traceback replaced")
-        else:
-            tx.heap.set_slot(self.handle, "items", places)
+        """``exception.__traceback__ = value``."""
+        if value is None:
+            tx.raise_(TypeError, "__traceback__ may not be deleted")
+        trace: VariableTracker = value.realize(tx)
+        nothing = trace.is_constant() and trace.as_constant() is None
+        if not nothing and trace.python_type(tx) is not TracebackType:
+            tx.raise_(TypeError, "__traceback__ must be a traceback or None")
+        if isinstance(trace, TracebackVariable) and trace.is_whole_of(self):
+            return
+        if self.handle.real is not None:
+            tx.heap.touch(self.handle)
+        tx.heap.set_slot(self.handle, "value", trace)
+        tx.heap.set_slot(self.handle, "items", [])
 
     def looked_for(self, tx: Tx, owner: VariableTracker | None, name: str) -> None:
         """Note what a look-up did not find, unless something is noted. Mirrors set_attribute_error_context.
@@ -130,6 +148,11 @@ class ExceptionVariable(UserDefinedObject):
         if self.handle.real is not None:
             tx.heap.touch(self.handle)
 
+    def fill_fields(self, tx: Tx, values: Mapping[Any, Any]) -> None:
+        """Set C fields, by descriptor."""
+        for descriptor, value in values.items():
+            UserDefinedObject.write_member(self, tx, descriptor, descriptor.__name__, value)
+
     def keep(self, tx: Tx, args: Sequence[Any]) -> None:
         """What the C ``__init__`` does with its positional arguments."""
         UserDefinedObject.write_member(self, tx, _ARGS, "args", tx.make.tuple(list(args)))  # type: ignore[arg-type]
@@ -144,50 +167,65 @@ class ExceptionVariable(UserDefinedObject):
     def call_method(
         self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        model = _METHODS.get(name)
-        if model is None:
-            return super().call_method(tx, name, args, kwargs)
-        result: VariableTracker = model(tx, self, args, kwargs)
-        return result
+        for owner in mro_of(self.cls):
+            model = EXCEPTION_METHODS.get((owner, name))
+            if model is not None:
+                result: VariableTracker = model(tx, self, args, kwargs)
+                return result
+        return super().call_method(tx, name, args, kwargs)
 
     def reconstruct(self, codegen: Codegen) -> None:
-        if issubclass(self.cls, _WITH_FIELDS):
-            raise Unsupported(Reason.EXCEPTION, f"{self!r}, which keeps fields of its own, must become real")
         assert self.cls_var is not None
-        if self.handle.items:
-            codegen.call(_new_raised, [self.cls_var, *self._places()])
+        slots = None if self.handle.slots is None else self.handle.slots.table
+        fixed = [(slots or {})[field][1] for field in _FIXED if field in (slots or {})]
+        if self.handle.items or self.handle.value is not None:
+            trace: Var = ConstantVariable(None) if self.handle.value is None else self.handle.value
+            args = [ConstantVariable(len(fixed)), *fixed, trace, *arguments_of(self.handle.items or ())]
+            codegen.call(_new_raised, [self.cls_var, *args])
         else:
-            codegen.call(c_new(self.cls), [self.cls_var])
+            codegen.call(c_new(self.cls), [self.cls_var, *fixed])
         codegen.later(lambda: self.fill(codegen))
 
-    def _places(self) -> list[Var]:
-        """The arguments of `extend` behind the exception."""
-        if self.handle.value is not None:
-            raise Unsupported(Reason.EXCEPTION, f"{self!r}, whose traceback was replaced, must become real")
-        passed = self.handle.items or ()
-        sources = [module_globals.source for _, _, module_globals in passed]
-        if None in sources:
-            raise Unsupported(Reason.EXCEPTION, f"{self!r} was raised in code that lives in no module")
-        places = ConstantVariable(tuple(place(code, index) for code, index, _ in passed))
-        return [places, *(rebuild.PlaceVariable(source) for source in sources)]
+    def fill(self, codegen: Codegen) -> None:
+        """Emit what puts fields and attributes into an exception made here."""
+        table = {} if self.handle.slots is None else self.handle.slots.table or {}
+        for descriptor, (_, value) in table.items():
+            if descriptor not in _FIXED:
+                rebuild.store_member(codegen, self, self.cls, descriptor, value)
+        rebuild.attributes(codegen, self, self.handle)
 
     def write_back(self, codegen: Codegen, handle: Handle) -> None:
         """Emit the new entries of an existing exception's traceback, or the writes to its fields."""
         if handle is self.handle:
-            codegen.run(extend, [self, *self._places()])
+            if handle.value is not None:
+                codegen.run(_TRACEBACK.__set__, [self, handle.value])
+            codegen.run(extend, [self, *arguments_of(self.handle.items or ())])
         else:
-            super().write_back(codegen, handle)
+            rebuild.written_members(codegen, handle, self.cls, without=_FIXED)
 
 
-def _new_raised(cls: Any, places: Any, *namespaces: Any) -> BaseException:
-    """An exception that was raised and caught, its fields not yet filled (runs in the compiled program)."""
-    return extend(c_new(cls)(cls), places, *namespaces)
+def _new_raised(cls: Any, count: int, *rest: Any) -> BaseException:
+    """An exception that was raised and caught, its fields not yet filled (runs in the compiled program).
+
+    Arguments:
+        count: how many of the rest are for its C ``__new__``.
+        rest: those; the inner part of its traceback; the arguments of `extend`.
+    """
+    made: BaseException = c_new(cls)(cls, *rest[:count])
+    _TRACEBACK.__set__(made, rest[count])
+    return extend(made, *rest[count + 1 :])
 
 
 # --- methods of BaseException -------------------------------------------------------------------
 
 
 def _init(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if issubclass(self.cls, WITH_FIELDS):
+        if not issubclass(self.cls, OSError) or exception_fields.waits_for_init(tx, self.cls):
+            if self.handle.real is not None or len(self.handle.slots.table) > 1:  # type: ignore[arg-type, union-attr]
+                self.refuse(tx, "a second `__init__`")
+            self.fill_fields(tx, exception_fields.filled(tx, self.cls, args, kwargs)[1])
+        return tx.make.constant(None)
     fields = {d.__name__: d for d in _LOOKED_FOR if d.__objclass__ in mro_of(self.cls)}
     if not kwargs.keys() <= fields.keys():
         if fields:
@@ -200,9 +238,10 @@ def _init(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[
 
 
 def _str(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if issubclass(self.cls, WITH_FIELDS):
+        shown = exception_fields.text(tx, self)
+        return self.refuse(tx, "str()") if shown is None else tx.make.constant(shown)
     values = iteration.unpack(tx, self.args(tx))
-    if issubclass(self.cls, _WITH_FIELDS):
-        return self.refuse(tx, "str()")
     if not values:
         return tx.make.constant("")
     if len(values) > 1:
@@ -214,10 +253,10 @@ def _str(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[s
 
 
 def _repr(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    values = [value.realize(tx) for value in iteration.unpack(tx, self.args(tx))]
+    values = [text.repr_(tx, value).realize(tx) for value in iteration.unpack(tx, self.args(tx))]
     if not all(value.is_constant() for value in values):
         return self.refuse(tx, "repr()")
-    shown = ", ".join(repr(value.as_constant()) for value in values)
+    shown = ", ".join(value.as_constant() for value in values)
     return tx.make.constant(f"{self.cls.__name__}({shown})")
 
 
@@ -227,29 +266,66 @@ def _with_traceback(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs
 
 
 def _add_note(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if len(args) != 1 or kwargs:
+        self.refuse(tx, "add_note() with other than one argument")
+    kind = args[0].realize(tx).python_type(tx)
+    if not issubclass(kind, str):
+        tx.raise_(TypeError, f"note must be a str, not '{kind.__name__}'")
     if not attributes.hasattr_(tx, self, "__notes__"):
         self.setattr_(tx, "__notes__", tx.make.list([]))  # type: ignore[arg-type]
     return attributes.getattr_(tx, self, "__notes__").realize(tx).invoke(tx, "append", list(args), {})
 
 
-_METHODS: Final = {
-    "__init__": _init,
-    "__str__": _str,
-    "__repr__": _repr,
-    "with_traceback": _with_traceback,
-    "add_note": _add_note,
+#: Models of the methods of C classes of exceptions.
+EXCEPTION_METHODS: Final[dict[tuple[type, str], Callable[..., Any]]] = {
+    (BaseException, "__init__"): _init,
+    (BaseException, "__str__"): _str,
+    (BaseException, "__repr__"): _repr,
+    (BaseException, "with_traceback"): _with_traceback,
+    (BaseException, "add_note"): _add_note,
 }
 
 
 # --- making -------------------------------------------------------------------------------------
 
 
+_CONSTRUCT: Final[dict[type, Construct]] = {}
+
+
+def construct(owner: type) -> Callable[[Construct], Construct]:
+    """Register how a C ``__new__`` makes exceptions, where it is not that of `BaseException`."""
+
+    def register(model: Construct) -> Construct:
+        _CONSTRUCT[owner] = model
+        return model
+
+    return register
+
+
 @constructs(BaseException)
 def _new_exception(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    if issubclass(cls, _WITH_FIELDS):
-        tx.fail(Reason.EXCEPTION, f"making an exception of class {cls.__qualname__}")
+    for owner in mro_of(cls):
+        if owner in _CONSTRUCT:
+            return _CONSTRUCT[owner](tx, cls_var, cls, args, kwargs)
+    return exceptions_of(tx, cls, cls_var, args)
+
+
+def exceptions_of(tx: Tx, cls: type, cls_var: Any, args: Sequence[Any]) -> ExceptionVariable:
+    """What ``BaseException.__new__`` makes."""
     made = ExceptionVariable(cls, Handle(), None, cls_var)
     UserDefinedObject.write_member(made, tx, _ARGS, "args", tx.make.tuple(list(args)))  # type: ignore[arg-type]
+    return made
+
+
+@construct(OSError)
+def _new_os_error(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if exception_fields.waits_for_init(tx, cls):
+        return exceptions_of(tx, cls, cls_var, [])
+    kind, values = exception_fields.filled(tx, cls, args, kwargs)
+    if cls is OSError and kind is not cls:
+        cls, cls_var = kind, tx.make.from_value(kind, None)
+    made = exceptions_of(tx, cls, cls_var, [])
+    made.fill_fields(tx, values)
     return made
 
 
@@ -259,6 +335,16 @@ def exception(tx: Tx, cls: type[BaseException], args: Sequence[Var]) -> Exceptio
     made = ExceptionVariable(cls, Handle(), None, tx.make.from_value(cls, None))
     made.keep(tx, args)
     return made
+
+
+def of_real(tx: Tx, error: BaseException) -> ExceptionVariable:
+    """What stands for an exception that an operation on constants raised."""
+    if not isinstance(error, WITH_FIELDS):
+        made: Any = tx.make.exception(type(error), [tx.make.constant(arg) for arg in error.args])
+        return made  # type: ignore[no-any-return]
+    made = exceptions_of(tx, type(error), tx.make.from_value(type(error), None), [])
+    made.fill_fields(tx, exception_fields.of_real(tx, error))
+    return made  # type: ignore[no-any-return]
 
 
 def _is_exception(value: object) -> bool:

@@ -192,12 +192,16 @@ def store_member(codegen: Codegen, owner: Var, cls: type, descriptor: Any, value
         codegen.run(fill_member, [owner, *where, value])
 
 
-def written_members(codegen: Codegen, handle: Handle, cls: type) -> None:
-    """The writes to C fields of an object that existed (`handle` is its `slots`)."""
+def written_members(codegen: Codegen, handle: Handle, cls: type, without: Sequence[Any] = ()) -> None:
+    """The writes to C fields of an object that existed (`handle` is its `slots`).
+
+    Arguments:
+        without: descriptors of fields that nobody can write.
+    """
     first = handle.first_table or {}
     for descriptor, (_, value) in (handle.table or {}).items():
         before = first.get(descriptor)
-        if before is None or before[1] is not value:
+        if descriptor not in without and (before is None or before[1] is not value):
             store_member(codegen, handle.tracker, cls, descriptor, value)
     for descriptor in handle.removed or ():
         store_member(codegen, handle.tracker, cls, descriptor, None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from graphlift.errors import ObservedException
-from graphlift.interpreter.dispatch import Handler, Translator, family, handler
+from graphlift.interpreter.dispatch import Translator, handler
 from graphlift.interpreter.frame_state import HandledVariable
-from graphlift.variables import exceptions
+from graphlift.variables import exception_groups, exceptions
 
 
 @handler
@@ -55,9 +55,30 @@ def LOAD_ASSERTION_ERROR(tx: Translator, operand: None) -> None:
     tx.stack.append(tx.make.from_value(AssertionError, None))
 
 
-@family("CHECK_EG_MATCH", "PREP_RERAISE_STAR")
-def _group(name: str) -> Handler:
-    def run(tx: Translator, operand: object) -> None:
-        tx.missing(f"{name} (except*)")
+@handler
+def CHECK_EG_MATCH(tx: Translator, operand: None) -> None:
+    """What the clause takes is handled from here on."""
+    pattern = tx.stack.pop()
+    match, rest = exception_groups.match_group(tx, tx.stack[-1], pattern)
+    tx.stack[-1] = rest
+    tx.stack.append(match)
+    taken = match.realize(tx)
+    if taken.is_constant():
+        return
+    tx.frame.handled = taken
+    entry = next(entry for entry in reversed(tx.stack) if type(entry) is HandledVariable)
+    changed = HandledVariable(entry.former, taken)
+    tx.stack[:] = [changed if below is entry else below for below in tx.stack]
 
-    return run
+
+@handler
+def PREP_RERAISE_STAR(tx: Translator, operand: None) -> None:
+    parts = tx.stack.pop()
+    tx.stack[-1] = exception_groups.prepare_reraise(tx, tx.stack[-1], parts)
+
+
+@handler
+def CALL_INTRINSIC_2(tx: Translator, name: str) -> None:
+    if name != "PREP_RERAISE_STAR":
+        tx.missing(f"CALL_INTRINSIC_2 {name}")
+    PREP_RERAISE_STAR(tx, None)

@@ -87,7 +87,6 @@ def CALL_INTRINSIC_1(tx: Translator, name: str) -> None:
 
 
 @family(
-    "CALL_INTRINSIC_2",
     "GET_AWAITABLE",
     "GET_AITER",
     "GET_ANEXT",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphlift.interpreter.dispatch import Handler, Translator, family, handler
 from graphlift.variables.slots import attributes
-from graphlift.variables.tracebacks import TracebackVariable
 
 _NOT_A_MANAGER = "'{}' object does not support the context manager protocol"
 
@@ -35,7 +34,7 @@ def WITH_EXCEPT_START(tx: Translator, operand: None) -> None:
     leave = tx.stack[-4].realize(tx)
     if tx.takes("__exit__", leave):
         tx.last_call(leave)
-    tx.stack.append(tx.call(leave, [cls, value, TracebackVariable(value.realize(tx))]))
+    tx.stack.append(tx.call(leave, [cls, value, value.realize(tx).traceback(tx)]))
 
 
 @family("BEFORE_ASYNC_WITH")

@@ -8,7 +8,6 @@ from typing import Any
 from graphlift.protocol import Tx
 from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.slots import attributes
-from graphlift.variables.tracebacks import TracebackVariable
 
 
 @builtin(sys.exc_info)
@@ -17,7 +16,7 @@ def _exc_info(tx: Tx) -> Any:
     if handled is None:
         return tx.make.tuple([tx.make.constant(None)] * 3)
     cls = attributes.class_of(tx, handled.realize(tx), handled.realize(tx).python_type(tx))
-    return tx.make.tuple([cls, handled, TracebackVariable(handled.realize(tx))])
+    return tx.make.tuple([cls, handled, handled.realize(tx).traceback(tx)])
 
 
 @builtin(sys.exception)

@@ -271,6 +271,9 @@ void gl_review(GlThread *thread, PyObject *function, GlEntry *entry);
 
 int gl_quiet_init(PyObject *module);
 
+/* Classes made without running anything of the program's (classes.c). */
+int gl_classes_init(PyObject *module);
+
 PyObject *gl_compiled_getattro(PyObject *self, PyObject *name);
 int gl_compiled_setattro(PyObject *self, PyObject *name, PyObject *value);
 extern PyMethodDef gl_compiled_methods[];

@@ -46,6 +46,18 @@ def set_review_handler(
 def mark_skip(code: CodeType, skip: bool = True) -> None:
     """Tell the hook to pass this code object through without asking."""
 
+# --- classes.c ----------------------------------------------------------------------------------
+
+def set_metaclass(cls: type, meta: type, /) -> None:
+    """Make a class an instance of a base of its metaclass (`type`, too) that is laid out alike.
+
+    Raises a TypeError for any other metaclass. The class keeps its order of look-ups; setting ``__bases__``
+    works it out anew.
+    """
+
+def hide_subclass(cls: type, /) -> None:
+    """Take a class off what ``__subclasses__()`` of its bases gives; they no longer tell it of changes."""
+
 # --- regions.c ----------------------------------------------------------------------------------
 
 def plain_call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

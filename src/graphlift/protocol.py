@@ -249,6 +249,11 @@ class Tx(ABC):
         generator functions). `bound` maps each parameter to its value."""
 
     @abstractmethod
+    def run_body(self, code: CodeType, names: Var, closure: Sequence[Handle], module_globals: Handle) -> Var:
+        """Run the body of a class with a mapping for its names; gives what it returns, the cell of
+        ``__class__`` or None."""
+
+    @abstractmethod
     def resume_generator(self, frame: Any, sent: Var | None, error: Var | None = None) -> tuple[bool, Var]:
         """Run a suspended frame on: send a value in, or throw `error`. Returns (True, yielded) or
         (False, return value)."""

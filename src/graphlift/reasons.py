@@ -237,11 +237,17 @@ def program(x):
     )
     CLASS_DEFINITION = ReasonText(
         "Class defined inside the captured code",
-        "Making a class runs the metaclass, which a graph cannot hold.",
+        "Class statements are followed, but for what only CPython can do with a class: a metaclass's own "
+        "`mro`, a descriptor that came with the making as a value.",
         ("Define the class at module level.",),
         example="""
+class Meta(type):
+    def mro(cls):
+        return super().mro()
+
+
 def program(x):
-    class Scale:
+    class Scale(metaclass=Meta):
         factor = 2
 
     return x * Scale.factor

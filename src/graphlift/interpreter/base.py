@@ -334,6 +334,11 @@ class InstructionTranslatorBase(Translator):
         result: Var = self.capture.inline(self, function, code, bound, closure, module_globals)
         return result
 
+    def run_body(self, code: CodeType, names: Var, closure: Sequence[Handle], module_globals: Handle) -> Var:
+        """See `protocol.Tx.run_body`."""
+        result: Var = self.capture.run_body(self, code, names, closure, module_globals)
+        return result
+
     def takes(self, name: str, operand: Var) -> bool:
         """See `protocol.Tx.takes`."""
         operation = self.operation

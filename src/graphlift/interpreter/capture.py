@@ -93,6 +93,7 @@ class Capture:
         settings: the capture settings (backend, dynamic, fullgraph, …).
         inline: ``inline(tx, function, code, bound, closure, module_globals)`` runs a called function.
         resume: ``resume(tx, frame, sent, error)`` runs a suspended frame on.
+        run_body: ``run_body(tx, code, names, closure, module_globals)`` runs the body of a class.
         policy: decides which numbers and sizes become symbolic.
 
     Attributes:
@@ -113,6 +114,7 @@ class Capture:
         *,
         inline: Callable[..., Var],
         resume: Callable[..., tuple[bool, Var]],
+        run_body: Callable[..., Var],
         policy: DynamicPolicy | None = None,
         careful: bool = False,
     ) -> None:
@@ -126,6 +128,7 @@ class Capture:
         self.objects: dict[int, tuple[object, Var]] = {}
         self.inline = inline
         self.resume = resume
+        self.run_body = run_body
         self._policy = policy
         self.forced = forced_breaks()
         self.careful = careful or self.forced is not None

@@ -110,6 +110,7 @@ class FrameState:
         ip: index of the next step.
         handled: the exception being handled in this frame (what ``except`` blocks see), or None.
         keyword_names: names that a ``KW_NAMES`` left for the next call.
+        names: the namespace of a class body, or None in a function.
     """
 
     __slots__ = (
@@ -120,6 +121,7 @@ class FrameState:
         "ip",
         "keyword_names",
         "module_globals",
+        "names",
         "stack",
         "symbolic_locals",
     )
@@ -141,6 +143,7 @@ class FrameState:
         self.ip = 0
         self.handled: Var | None = None
         self.keyword_names: tuple[str, ...] = ()
+        self.names: Var | None = None
 
     def shape_at(self, index: int, stack: Sequence[Any]) -> tuple[Shape, list[Var]]:
         """What the frame looks like before a step, and the trackers of the shape's parameters."""

@@ -45,6 +45,23 @@ def inline(
     return result
 
 
+def run_body(
+    tx: InstructionTranslatorBase,
+    code: CodeType,
+    names: Var,
+    closure: Sequence[Handle],
+    module_globals: Handle,
+) -> Var:
+    """See `protocol.Tx.run_body`."""
+    frame = FrameState(code, decode(code), {}, closure, module_globals)
+    frame.names = names
+    callee = InliningInstructionTranslator(tx.capture, frame, tx)
+    tx.operation = None
+    callee.run()
+    result: Var = callee.result
+    return result
+
+
 def resume(
     tx: InstructionTranslatorBase, frame: FrameState, sent: Var | None, error: Var | None = None
 ) -> tuple[bool, Var]:

@@ -207,7 +207,14 @@ def _frame_behind_cut(
 
 def new_capture(settings: Any, policy: DynamicPolicy | None = None, careful: bool = False) -> Capture:
     """The shared state of a capture of one frame."""
-    return Capture(settings, inline=inline.inline, resume=inline.resume, policy=policy, careful=careful)
+    return Capture(
+        settings,
+        inline=inline.inline,
+        resume=inline.resume,
+        run_body=inline.run_body,
+        policy=policy,
+        careful=careful,
+    )
 
 
 def entry_code(

@@ -59,6 +59,19 @@ class CellVariable(VariableTracker):
     def python_type(self, tx: Tx) -> type:
         return CellType
 
+    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        if name != "cell_contents":
+            return super().getattr_(tx, name)
+        contents = load(tx, self.handle, name)
+        if contents is None:
+            tx.raise_(ValueError, "Cell is empty")
+        return contents.realize(tx)  # type: ignore[no-any-return]
+
+    def setattr_(self, tx: Tx, name: str, value: VariableTracker) -> None:
+        if name != "cell_contents":
+            super().setattr_(tx, name, value)
+        store(tx, self.handle, value)
+
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(CellType, ())
         contents = self.handle.value

@@ -19,9 +19,11 @@ from graphlift.sources import AttrSource, SlotSource, Source
 from graphlift.variables import namespace
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps_if
+from graphlift.variables.class_dicts import ClassDictVariable
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes
+from graphlift.variables.slots.class_checks import plain_is_instance
 from graphlift.variables.slots.operators import answer_of
 from graphlift.variables.slots.type_lookup import (
     Binding,
@@ -29,10 +31,12 @@ from graphlift.variables.slots.type_lookup import (
     anchor,
     class_namespace,
     is_immutable,
+    is_made,
     mro_of,
     namespace_of,
-    raw_lookup,
+    own_attr,
     type_lookup,
+    written_class,
 )
 from graphlift.variables.unions import union_of
 
@@ -111,7 +115,7 @@ class ClassVariable(VariableTracker):
             initialised = False
             made = attributes.bind(tx, new, None, cls).realize(tx).call(tx, [self, *args], kwargs)
         made = made.realize(tx)
-        if not initialised and issubclass(made.python_type(tx), cls):
+        if not initialised and cls in mro_of(made.python_type(tx)):
             self._initialise(tx, made, args, kwargs, whole)
         assert isinstance(made, VariableTracker)
         return made
@@ -144,10 +148,12 @@ class ClassVariable(VariableTracker):
         if model is not None:
             result: VariableTracker = model(tx, self, args, kwargs)
             return result
-        attr = raw_lookup(self.value, name)
-        if attr is not None and (attr[1], name) in CLASS_METHODS:
-            made: VariableTracker = CLASS_METHODS[attr[1], name](tx, self, args, kwargs)
-            return made
+        for owner in mro_of(self.value):  # what the program defines under this name was passed over
+            if (owner, name) in CLASS_METHODS:
+                made: VariableTracker = CLASS_METHODS[owner, name](tx, self, args, kwargs)
+                return made
+        if (type, name) in CLASS_METHODS and type in mro_of(type(self.value)):
+            return CLASS_METHODS[type, name](tx, self, args, kwargs)  # type: ignore[no-any-return]
         return self.refuse(tx, f"method {name!r}")
 
     # --- attributes ------------------------------------------------------------------------------
@@ -188,15 +194,26 @@ class ClassVariable(VariableTracker):
         return made  # type: ignore[no-any-return]
 
     def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        if name in KEPT_IN_NAMESPACE and (name != "__doc__" or written_class(tx, self.value, name)):
+            attr = own_attr(tx, self.value, name)
+            if attr is not None and attr.binding is not Binding.GETSET:
+                return attributes.bind(tx, attr, None, self.value).realize(tx)  # type: ignore[no-any-return]
+            if name == "__abstractmethods__":
+                tx.raise_(AttributeError, name)
+            if name == "__annotations__" and not (is_immutable(self.value) and not is_made(self.value)):
+                made_now: VariableTracker = tx.make.dict([])  # type: ignore[assignment]
+                self._store(tx, name, made_now)
+                return made_now
+        if name == "__dict__":
+            return ClassDictVariable(self)
         if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__base__", "__doc__"):
             value = _plain_field(self.value, descriptor, name)
             if value is not _UNKNOWN:
-                at = anchor(tx, self.value)
                 made: Any
                 if is_immutable(self.value):
                     made = tx.make.from_value(value, None)
                 else:
-                    made = tx.make.lazy(value, at.child(SlotSource, descriptor))
+                    made = tx.make.lazy(value, anchor(tx, self.value).child(SlotSource, descriptor))
                 assert isinstance(made, VariableTracker)
                 return made
         return self.refuse(tx, f"attribute {name!r}")
@@ -219,16 +236,25 @@ class ClassVariable(VariableTracker):
     def type_setattr(self, tx: Tx, name: str, value: VariableTracker | None) -> None:
         """``type.__setattr__`` and, with None, ``type.__delattr__``."""
         cls = self.value
-        if is_immutable(cls):
+        if is_immutable(cls) and not is_made(cls):
             tx.raise_(TypeError, f"cannot set '{name}' attribute of immutable type '{cls.__name__}'")
         of_meta = type_lookup(tx, type(cls), name)
         if of_meta is not None and of_meta.is_data:
-            self.refuse(tx, f"setting attribute {name!r}")
-        own = class_namespace(tx, cls, self)
+            attributes.set_descriptor(tx, of_meta, self, type(cls), name, value)
+            return
+        self._store(tx, name, value)
+
+    def _store(self, tx: Tx, name: str, value: VariableTracker | None) -> None:
+        own = class_namespace(tx, self.value, self)
         if value is not None:
             namespace.store(tx, own, name, tx.make.constant(name), value)
         elif not namespace.delete(tx, own, name, AttrSource):
-            tx.raise_(AttributeError, f"type object '{cls.__name__}' has no attribute '{name}'")
+            tx.raise_(AttributeError, f"type object '{self.value.__name__}' has no attribute '{name}'")
+
+    def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
+        if value is None or name not in KEPT_IN_NAMESPACE:
+            self.refuse(tx, f"setting attribute {name!r}")
+        self._store(tx, name, value)
 
     # --- special methods of the metaclass --------------------------------------------------------
 
@@ -312,6 +338,15 @@ def type_name(cls: type) -> str:
 
 _UNKNOWN: Final = object()
 
+#: Fields of classes that the descriptors of `type` keep in the class's own namespace.
+KEPT_IN_NAMESPACE: Final = (
+    "__module__",
+    "__doc__",
+    "__annotations__",
+    "__abstractmethods__",
+    "__type_params__",
+)
+
 
 def _plain_field(cls: type, descriptor: Any, name: str) -> Any:
     """A field of a class read in C; `_UNKNOWN` where reading it could run code of the user's."""
@@ -359,6 +394,25 @@ def _type_delattr(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mappi
     return tx.make.constant(None)
 
 
+def _type_init(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if kwargs and len(args) == 1:
+        tx.raise_(TypeError, "type.__init__() takes no keyword arguments")
+    if len(args) not in (1, 3):
+        tx.raise_(TypeError, "type.__init__() takes 1 or 3 arguments")
+    return tx.make.constant(None)
+
+
+def _type_check(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    return tx.make.constant(plain_is_instance(tx, args[0].realize(tx), cls.value))
+
+
+def _type_subclass_check(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    kind = args[0].realize(tx)
+    if not isinstance(kind, ClassVariable):
+        tx.raise_(TypeError, "issubclass() arg 1 must be a class")
+    return tx.make.constant(cls.value in mro_of(kind.value))
+
+
 def _type_mro(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     return tx.make.list([tx.make.from_value(base, None) for base in mro_of(cls.value)])
 
@@ -375,6 +429,9 @@ ClassMethod = Callable[[Tx, Any, Sequence[Any], Mapping[str, Any]], Any]
 
 _TYPE_METHODS: Final[dict[str, ClassMethod]] = {
     "__call__": _type_call,
+    "__init__": _type_init,
+    "__instancecheck__": _type_check,
+    "__subclasscheck__": _type_subclass_check,
     "__getattribute__": _type_getattribute,
     "__setattr__": _type_setattr,
     "__delattr__": _type_delattr,
@@ -385,6 +442,24 @@ _TYPE_METHODS: Final[dict[str, ClassMethod]] = {
 
 #: Models of class methods of C classes (``dict.fromkeys``), by class and name.
 CLASS_METHODS: Final[dict[tuple[type, str], ClassMethod]] = {}
+
+
+def _init_subclass(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if args or kwargs:
+        try:
+            object.__init_subclass__(*[None] * len(args), **dict.fromkeys(kwargs))
+        except TypeError as error:
+            text = str(error.args[0])
+            tx.raise_(TypeError, text.replace("object.", f"{cls.value.__qualname__}.", 1))
+    return tx.make.constant(None)
+
+
+def _subclass_hook(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    return tx.make.constant(NotImplemented)
+
+
+CLASS_METHODS[object, "__init_subclass__"] = _init_subclass
+CLASS_METHODS[object, "__subclasshook__"] = _subclass_hook
 
 
 # --- making objects by C classes ----------------------------------------------------------------
@@ -420,14 +495,6 @@ def _new_object(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Ma
     if cls.__basicsize__ and not cls.__flags__ & (1 << 9) and cls is not object:
         tx.fail(Reason.UNKNOWN_CALLABLE, f"making an object of {cls.__module__}.{cls.__qualname__}")
     return tx.make.instance(cls_var)
-
-
-@constructs(type, whole=True)
-def _new_type(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    if cls is type and len(args) == 1 and not kwargs:
-        value = args[0].realize(tx)
-        return attributes.class_of(tx, value, value.python_type(tx))
-    tx.fail(Reason.CLASS_DEFINITION, "a class made by calling its metaclass")
 
 
 def _is_new(value: object) -> bool:

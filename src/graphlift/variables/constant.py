@@ -105,8 +105,9 @@ class ConstantVariable(VariableTracker):
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
         self._check_foldable(tx, f"attribute {name!r}")
-        found = getattr(type(self.value), name, None)
-        if isinstance(found, _METHOD_TYPES):
+        cls = type(self.value)
+        found = getattr(cls, name, None)
+        if isinstance(found, _METHOD_TYPES) and any(name in base.__dict__ for base in cls.__mro__):
             made = tx.make.builtin_method(name, self)
             assert isinstance(made, VariableTracker)
             return made

@@ -29,6 +29,7 @@ from graphlift.variables.iterators import (
 from graphlift.variables.ranges import SliceVariable
 from graphlift.variables.slots import attributes, iteration, operators, text
 from graphlift.variables.slots.numbers import has_index, index_, repeat_count
+from graphlift.variables.slots.type_lookup import made_tracker
 
 
 class SequenceVariable(KnownItemsVariable):
@@ -285,7 +286,8 @@ class TupleVariable(SequenceVariable):
         if build is not None:
             codegen.call(build, [plain])
         else:
-            codegen.call(tuple.__new__, [HostObjectVariable(self.cls), plain])
+            cls = made_tracker(self.cls) or HostObjectVariable(self.cls)
+            codegen.call(tuple.__new__, [cls, plain])
 
 
 def storage(var: VariableTracker) -> VariableTracker:

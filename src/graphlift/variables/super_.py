@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from graphlift.protocol import Codegen, Tx
 from graphlift.reasons import Reason
-from graphlift.sources import InstanceDictSource, SlotSource, Source
+from graphlift.sources import SlotSource, Source
 from graphlift.variables import cells
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import wraps
@@ -16,15 +16,11 @@ from graphlift.variables.classes import ClassVariable, constructs
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import (
     TypeAttr,
-    anchor,
-    is_immutable,
+    guard_mro,
+    look_in_order,
     mro_of,
-    namespace_of,
     type_lookup,
-    written_class,
 )
-
-_MRO: Final = type.__dict__["__mro__"]
 
 
 class SuperVariable(VariableTracker):
@@ -58,6 +54,8 @@ class SuperVariable(VariableTracker):
             return self.behind  # type: ignore[no-any-return]
         if name == "__self__":
             return self.instance
+        if name == "__self_class__":
+            return tx.make.from_value(self.kind, None).realize(tx)  # type: ignore[no-any-return]
         if name == "__class__" or type_lookup(tx, super, name) is not None:
             return self.refuse(tx, f"attribute {name!r}")
         tx.raise_(AttributeError, f"'super' object has no attribute '{name}'")
@@ -78,25 +76,8 @@ class SuperVariable(VariableTracker):
         return None if isinstance(instance, ClassVariable) and instance.value is self.kind else instance
 
     def _lookup(self, tx: Tx, name: str) -> TypeAttr | None:
-        mro = mro_of(self.kind)
-        self._guard_mro(tx, mro)
-        for cls in mro[mro.index(self.behind.value) + 1 :]:
-            if name in namespace_of(cls) or written_class(tx, cls, name):
-                return type_lookup(tx, cls, name)
-            if not is_immutable(cls):
-                tx.guard("absent", anchor(tx, cls).child(InstanceDictSource, "__dict__"), name)
-        return None
-
-    def _guard_mro(self, tx: Tx, mro: tuple[type, ...]) -> None:
-        """The order itself can change (``__bases__`` can be assigned to)."""
-        key = (id(self.kind), ("mro",))
-        if key in tx.reads or is_immutable(self.kind):
-            return
-        tx.reads[key] = mro
-        source = anchor(tx, self.kind).child(SlotSource, _MRO)
-        tx.guard("length", source, len(mro))
-        for index, cls in enumerate(mro):
-            tx.guard("is", source.item(index), cls)
+        mro = guard_mro(tx, self.kind)
+        return look_in_order(tx, mro[mro.index(self.behind.value) + 1 :], name)
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(super, [self.behind, self.instance])

@@ -9,6 +9,8 @@ from graphlift.interpreter.frame_state import NULL
 from graphlift.interpreter.handlers.containers import pop_n
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
+from graphlift.sources import GlobalSource
+from graphlift.variables import namespace
 from graphlift.variables.cells import CellVariable
 from graphlift.variables.slots import iteration
 
@@ -64,7 +66,10 @@ def CALL_FUNCTION_EX(tx: Translator, has_kwargs: bool) -> None:
 
 @handler
 def LOAD_BUILD_CLASS(tx: Translator, operand: None) -> None:
-    tx.fail(Reason.CLASS_DEFINITION, "a class statement")
+    found = namespace.lookup(tx, tx.builtins_handle(), "__build_class__", GlobalSource)
+    if found is None:
+        tx.raise_(NameError, "__build_class__ not found")
+    tx.stack.append(found)
 
 
 # --- functions --------------------------------------------------------------------------------------

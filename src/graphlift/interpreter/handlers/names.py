@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from typing import NoReturn, cast
 
+from graphlift.errors import ObservedException
 from graphlift.heap import Handle
-from graphlift.interpreter.dispatch import Handler, Translator, family, handler
+from graphlift.interpreter.dispatch import Translator, handler
 from graphlift.interpreter.frame_state import NULL
 from graphlift.protocol import Var
+from graphlift.reasons import Reason
 from graphlift.sources import GlobalSource
 from graphlift.variables import cells, namespace
 from graphlift.variables.cells import CellVariable
+from graphlift.variables.mappings import DictVariable
+from graphlift.variables.slots import items, operators
 
 _UNBOUND_LOCAL = "cannot access local variable '{}' where it is not associated with a value"
 _UNBOUND_FREE = "cannot access free variable '{}' where it is not associated with a value in enclosing scope"
@@ -155,21 +159,78 @@ def DELETE_GLOBAL(tx: Translator, name: str) -> None:
         _raise_name_error(tx, name, f"name '{name}' is not defined")
 
 
-# --- class and module bodies, which are not captured ----------------------------------------------
+# --- class bodies ---------------------------------------------------------------------------------
 
 
-@family(
-    "LOAD_NAME",
-    "STORE_NAME",
-    "DELETE_NAME",
-    "LOAD_LOCALS",
-    "LOAD_CLASSDEREF",
-    "LOAD_FROM_DICT_OR_GLOBALS",
-    "LOAD_FROM_DICT_OR_DEREF",
-    "SETUP_ANNOTATIONS",
-)
-def _class_body(name: str) -> Handler:
-    def run(tx: Translator, operand: object) -> None:
-        tx.missing(f"{name} {operand}")
+def _names(tx: Translator) -> Var:
+    """The namespace of the body."""
+    if tx.frame.names is None:
+        tx.fail(Reason.CLASS_DEFINITION, "code that looks its names up in a mapping")
+    return tx.frame.names
 
-    return run
+
+def _own_name(tx: Translator, names: Var, name: str) -> Var | None:
+    """What a mapping holds under a name; a KeyError of it means nothing."""
+    mapping = names.realize(tx)
+    key = tx.make.constant(name)
+    if type(mapping) is DictVariable and not operators.is_true(tx, operators.contains(tx, key, mapping)):
+        return None
+    try:
+        return items.getitem(tx, mapping, key)
+    except ObservedException as error:
+        if KeyError not in error.value.python_type(tx).__mro__:
+            raise
+        return None
+
+
+@handler
+def LOAD_NAME(tx: Translator, name: str) -> None:
+    value = _own_name(tx, _names(tx), name)
+    tx.stack.append(load_global(tx, name) if value is None else value)
+
+
+@handler
+def STORE_NAME(tx: Translator, name: str) -> None:
+    value = tx.stack.pop()
+    items.setitem(tx, _names(tx), tx.make.constant(name), value)
+    tx.named(value, name)
+
+
+@handler
+def DELETE_NAME(tx: Translator, name: str) -> None:
+    try:
+        items.delitem(tx, _names(tx), tx.make.constant(name))
+    except ObservedException as error:
+        if KeyError not in error.value.python_type(tx).__mro__:
+            raise
+        _raise_name_error(tx, name, f"name '{name}' is not defined")
+
+
+@handler
+def LOAD_LOCALS(tx: Translator, operand: None) -> None:
+    tx.stack.append(_names(tx))
+
+
+@handler
+def LOAD_FROM_DICT_OR_GLOBALS(tx: Translator, name: str) -> None:
+    value = _own_name(tx, tx.stack.pop(), name)
+    tx.stack.append(load_global(tx, name) if value is None else value)
+
+
+@handler
+def LOAD_FROM_DICT_OR_DEREF(tx: Translator, name: str) -> None:
+    value = _own_name(tx, tx.stack.pop(), _plain(name))
+    tx.stack.append(_load_cell(tx, name) if value is None else value)
+
+
+@handler
+def LOAD_CLASSDEREF(tx: Translator, name: str) -> None:
+    value = _own_name(tx, _names(tx), _plain(name))
+    tx.stack.append(_load_cell(tx, name) if value is None else value)
+
+
+@handler
+def SETUP_ANNOTATIONS(tx: Translator, operand: None) -> None:
+    names = _names(tx)
+    if _own_name(tx, names, "__annotations__") is None:
+        items.setitem(tx, names, tx.make.constant("__annotations__"), tx.make.dict([]))

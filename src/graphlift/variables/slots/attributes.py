@@ -19,7 +19,7 @@ from graphlift.reasons import Reason
 from graphlift.sources import AttrSource, SlotSource
 from graphlift.variables import namespace
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.slots.type_lookup import Binding, TypeAttr, type_lookup
+from graphlift.variables.slots.type_lookup import NOWHERE, Binding, TypeAttr, classify_value, type_lookup
 
 _OBJECT_GETATTRIBUTE: Final = object.__dict__["__getattribute__"]
 _OBJECT_SETATTR: Final = object.__dict__["__setattr__"]
@@ -197,6 +197,12 @@ def bind(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
     return _BINDERS[attr.binding](tx, attr, obj, cls)
 
 
+def bind_value(tx: Tx, descriptor: VariableTracker, obj: VariableTracker | None, cls: type) -> Any:
+    """``descriptor.__get__(obj, cls)`` for any descriptor as a value."""
+    binding, is_data = classify_value(tx, descriptor)
+    return bind(tx, TypeAttr(None, cls, NOWHERE, binding, is_data, descriptor), obj, cls)
+
+
 def bind_function(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
     """As ``function.__get__`` does: from an instance it is a bound method."""
     function = attr.value(tx)
@@ -222,7 +228,8 @@ def _bind_property(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: typ
         return attr.value(tx)
     getter = property_function(tx, attr, _FGET)
     if getter is None:
-        raise_as_real(tx, cls, lambda stand_in: property.__get__(attr.raw, stand_in, type(stand_in)))
+        real = _real_property(tx, attr)
+        raise_as_real(tx, cls, lambda stand_in: property.__get__(real, stand_in, type(stand_in)))
     _last_getter(tx, obj, cls, getter, "getter")
     return getter.realize(tx).call(tx, [obj], {})
 
@@ -234,6 +241,14 @@ def property_function(tx: Tx, attr: TypeAttr, field: Any) -> Any:
         return None if function.python_type(tx) is type(None) else function
     function = field.__get__(attr.raw)
     return None if function is None else tx.make.from_value(function, attr.source.child(SlotSource, field))
+
+
+def _real_property(tx: Tx, attr: TypeAttr) -> Any:
+    """A property that fails as this one does."""
+    if attr.written is None:
+        return attr.raw
+    made = attr.written.realize(tx)
+    return made.handle.real if made.handle.real is not None else made.stand_in()
 
 
 def _bind_member(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
@@ -275,7 +290,7 @@ _PROPERTY_SET: Final = property.__dict__["__set__"]
 
 
 def _bind_plain(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
-    return attr.written if attr.written is not None else tx.make.lazy(attr.raw, attr.source)
+    return attr.value(tx) if attr.source is NOWHERE else tx.make.lazy(attr.raw, attr.source)
 
 
 Binder = Callable[[Tx, TypeAttr, "VariableTracker | None", type], Any]
@@ -381,7 +396,7 @@ def generic_setattr(
     """``object.__setattr__`` and, with None, ``object.__delattr__``."""
     attr = type_lookup(tx, cls, name)
     if attr is not None and attr.is_data:
-        _set_descriptor(tx, attr, obj, cls, name, value)
+        set_descriptor(tx, attr, obj, cls, name, value)
         return
     own = obj.instance_dict(tx)
     if own is None:
@@ -393,9 +408,10 @@ def generic_setattr(
         raise_no_attribute(tx, cls, name)
 
 
-def _set_descriptor(
+def set_descriptor(
     tx: Tx, attr: TypeAttr, obj: VariableTracker, cls: type, name: str, value: VariableTracker | None
 ) -> None:
+    """``attr.__set__(obj, value)`` and, with None, ``attr.__delete__(obj)``."""
     if attr.binding in (Binding.MEMBER, Binding.GETSET):
         obj.write_member(tx, attr.raw, name, value)
     elif attr.binding is Binding.PROPERTY:
@@ -409,9 +425,10 @@ def _set_property(
 ) -> None:
     function = property_function(tx, attr, _FDEL if value is None else _FSET)
     if function is None:
+        real = _real_property(tx, attr)
         if value is None:
-            raise_as_real(tx, cls, lambda stand_in: property.__delete__(attr.raw, stand_in))
-        raise_as_real(tx, cls, lambda stand_in: property.__set__(attr.raw, stand_in, None))
+            raise_as_real(tx, cls, lambda stand_in: property.__delete__(real, stand_in))
+        raise_as_real(tx, cls, lambda stand_in: property.__set__(real, stand_in, None))
     if tx.takes("__delattr__" if value is None else "__setattr__", obj):
         tx.last_call(function, "discard")
     function.realize(tx).call(tx, [obj] if value is None else [obj, value], {})
@@ -420,7 +437,7 @@ def _set_property(
 def _set_by_method(
     tx: Tx, attr: TypeAttr, obj: VariableTracker, cls: type, name: str, value: VariableTracker | None
 ) -> None:
-    kind = type(attr.raw)
+    kind = type(attr.raw) if attr.written is None else attr.written.realize(tx).python_type(tx)
     method = type_lookup(tx, kind, "__delete__" if value is None else "__set__")
     if method is None:
         tx.raise_(AttributeError, "__delete__" if value is None else "__set__")

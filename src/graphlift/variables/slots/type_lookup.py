@@ -7,6 +7,8 @@ through their own C descriptors. Mirrors _PyType_Lookup of Objects/typeobject.c.
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Sequence
 from enum import Enum
 from types import (
     BuiltinFunctionType,
@@ -25,7 +27,7 @@ from graphlift.guards.holding import NotGuardableError, hold
 from graphlift.heap import Handle
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
-from graphlift.sources import AnchorSource, InstanceDictSource, Source, TypeLookupSource
+from graphlift.sources import AnchorSource, InstanceDictSource, SlotSource, Source, TypeLookupSource
 from graphlift.verification import VerifiedFunction
 
 
@@ -62,18 +64,25 @@ _BINDINGS: Final[dict[type, Binding]] = {
 _DATA_BINDINGS: Final = frozenset({Binding.PROPERTY, Binding.MEMBER, Binding.GETSET})
 _IMMUTABLE_TYPE: Final = 1 << 8
 
-mro_of = type.__dict__["__mro__"].__get__
+_MRO: Final = type.__dict__["__mro__"]
+
+mro_of = _MRO.__get__
 _flags_of = type.__dict__["__flags__"].__get__
 _namespace_of = type.__dict__["__dict__"].__get__
+
+
+#: The place of what stands on no class that existed before the capture.
+NOWHERE: Final = Source(None, "nowhere")
 
 
 class TypeAttr:
     """What a look-up along a class's method resolution order found.
 
     Attributes:
-        raw: the object in the class's namespace; None where `written` is set.
+        raw: the object in the class's namespace; None where `written` is set. In a class made by the program
+            it is a descriptor that came with the making, or None.
         owner: the class in whose namespace it is.
-        source: where it can be read again.
+        source: where it can be read again, or `NOWHERE`.
         binding: how it binds to an instance.
         is_data: whether it goes before the instance's own dictionary.
         written: the tracker that the program stored on the class during this capture, or None.
@@ -101,7 +110,12 @@ class TypeAttr:
         """The object itself, unbound, as a tracker."""
         if self.written is not None:
             return self.written
-        return tx.make.from_value(self.raw, self.source)
+        if self.source is not NOWHERE:
+            return tx.make.from_value(self.raw, self.source)
+        if self.raw is not None:
+            owner = self.owner.__qualname__
+            tx.fail(Reason.CLASS_DEFINITION, f"a descriptor of {owner}, made here, as a value")
+        return tx.make.constant(None)
 
 
 def namespace_of(cls: type) -> MappingProxyType[str, Any]:
@@ -120,8 +134,31 @@ def raw_lookup(cls: type, name: str) -> tuple[Any, type] | None:
 
 
 def is_immutable(cls: type) -> bool:
-    """Whether no attribute of the class can ever change (C types other than heap types)."""
-    return bool(_flags_of(cls) & _IMMUTABLE_TYPE)
+    """Whether no attribute of the class can change from call to call: C types other than heap types, and
+    what the program makes anew in each."""
+    return bool(_flags_of(cls) & _IMMUTABLE_TYPE) or id(cls) in _made
+
+
+#: Classes that stand for those which captured code makes (see `made_classes.py`), by identity, and their
+#: trackers, for as long as they live.
+_made: Final[dict[int, tuple[weakref.ref[type], weakref.ref[Var]]]] = {}
+
+
+def note_made(cls: type, tracker: Var) -> None:
+    """Enter a class that stands for one which the program makes."""
+    key = id(cls)
+    _made[key] = (weakref.ref(cls, lambda _: _made.pop(key, None)), weakref.ref(tracker))
+
+
+def is_made(cls: type) -> bool:
+    """Whether the class stands for one that the captured program makes."""
+    return id(cls) in _made
+
+
+def made_tracker(cls: type) -> Var | None:
+    """The tracker of a class that the program makes, None for classes that existed."""
+    known = _made.get(id(cls))
+    return None if known is None else known[1]()
 
 
 def anchor(tx: Tx, value: object) -> AnchorSource:
@@ -132,6 +169,8 @@ def anchor(tx: Tx, value: object) -> AnchorSource:
     key = (id(value), AnchorSource)
     found = tx.reads.get(key)
     if found is None:
+        if id(value) in _made and isinstance(value, type):
+            tx.fail(Reason.CLASS_DEFINITION, f"{value.__qualname__}, made here, at a place of its own")
         check_holdable(tx, value)
         found = tx.reads[key] = AnchorSource(None, value)
     assert isinstance(found, AnchorSource)
@@ -169,6 +208,8 @@ _WRITTEN: Final = (0, "written classes")
 
 
 def _look(tx: Tx, cls: type, name: str) -> TypeAttr | None:
+    if id(cls) in _made:
+        return look_in_order(tx, mro_of(cls), name)
     found = raw_lookup(cls, name)
     at = anchor(tx, cls)
     if found is None:
@@ -185,6 +226,39 @@ def _look(tx: Tx, cls: type, name: str) -> TypeAttr | None:
         else:
             tx.guard("type_lookup", at, name, raw)
     return TypeAttr(raw, owner, source, binding, is_data)
+
+
+def look_in_order(tx: Tx, order: Sequence[type], name: str) -> TypeAttr | None:
+    """What a look-up through some classes in turn finds; that it is not in the first ones is guarded."""
+    written: dict[type, Handle] = tx.reads.get(_WRITTEN) or {}
+    for cls in order:
+        handle = written.get(cls)
+        if handle is not None and name in (handle.table or ()):
+            return _written_attr(tx, cls, name, handle)
+        if handle is not None and name in (handle.removed or ()):
+            continue
+        if name not in _namespace_of(cls):
+            _guard_absent(tx, [cls], name)
+        elif id(cls) in _made:
+            raw = _namespace_of(cls)[name]
+            return TypeAttr(raw, cls, NOWHERE, *_classify(tx, raw))
+        else:
+            return type_lookup(tx, cls, name)
+    return None
+
+
+def guard_mro(tx: Tx, cls: type) -> tuple[type, ...]:
+    """The classes in which names of `cls` are looked up; the order can change (``__bases__`` can be set)."""
+    mro: tuple[type, ...] = mro_of(cls)
+    key = (id(cls), ("mro",))
+    if key in tx.reads or is_immutable(cls):
+        return mro
+    tx.reads[key] = mro
+    source = anchor(tx, cls).child(SlotSource, _MRO)
+    tx.guard("length", source, len(mro))
+    for index, each in enumerate(mro):
+        tx.guard("is", source.item(index), each)
+    return mro
 
 
 def _classify(tx: Tx, raw: object) -> tuple[Binding, bool]:
@@ -206,6 +280,17 @@ def classes_written(tx: Tx) -> bool:
     return bool(tx.reads.get(_WRITTEN))
 
 
+def written_names(tx: Tx, cls: type) -> tuple[Sequence[str], set[str]]:
+    """The names that the program stored in a class's own namespace, in order, and those that it removed."""
+    handle = (tx.reads.get(_WRITTEN) or {}).get(cls)
+    return ((), set()) if handle is None else (list(handle.table or ()), handle.removed or set())
+
+
+def own_attr(tx: Tx, cls: type, name: str) -> TypeAttr | None:
+    """The attribute in the class's own namespace, guarded; None when there is none."""
+    return look_in_order(tx, (cls,), name)
+
+
 # --- classes written during the capture ---------------------------------------------------------
 
 
@@ -225,6 +310,16 @@ def class_namespace(tx: Tx, cls: type, tracker: Var) -> Handle:
     return handle
 
 
+def made_namespace(tx: Tx, cls: type, tracker: Var) -> Handle:
+    """The handle of the namespace of a class that the program makes; what is written to it has no place to go
+    to but the class itself, when that becomes real."""
+    written: dict[type, Handle] = tx.reads.setdefault(_WRITTEN, {})
+    handle = written[cls] = Handle(namespace_of(cls))
+    handle.table = {}
+    handle.tracker = tracker
+    return handle
+
+
 def _lookup_written(tx: Tx, cls: type, name: str, written: dict[type, Handle]) -> Any:
     """The look-up where a class on the way was written to; `_UNTOUCHED` where that made no difference."""
     passed: list[type] = []
@@ -233,16 +328,21 @@ def _lookup_written(tx: Tx, cls: type, name: str, written: dict[type, Handle]) -
         if handle is not None:
             assert handle.table is not None
             if name in handle.table:
+                guard_mro(tx, cls)
                 _guard_absent(tx, passed, name)
-                var: Var = handle.table[name][1]
-                source = anchor(tx, cls).child(TypeLookupSource, name)
-                return TypeAttr(None, owner, source, _binding_of_written(tx, var), False, var)
+                return _written_attr(tx, owner, name, handle)
             if handle.removed and name in handle.removed:
                 return _look_behind(tx, cls, name, owner)
         if name in _namespace_of(owner):
             break
         passed.append(owner)
     return _UNTOUCHED
+
+
+def _written_attr(tx: Tx, owner: type, name: str, handle: Handle) -> TypeAttr:
+    assert handle.table is not None
+    var: Var = handle.table[name][1]
+    return TypeAttr(None, owner, NOWHERE, *classify_value(tx, var), var)
 
 
 def _guard_absent(tx: Tx, classes: list[type], name: str) -> None:
@@ -253,21 +353,18 @@ def _guard_absent(tx: Tx, classes: list[type], name: str) -> None:
 
 def _look_behind(tx: Tx, cls: type, name: str, removed_from: type) -> TypeAttr | None:
     """The look-up past a class from which the name was deleted."""
-    mro = mro_of(cls)
-    rest = mro[mro.index(removed_from) + 1 :]
-    if mro_of(rest[0]) != rest:
-        tx.fail(
-            Reason.UNSUPPORTED_OPERATION, f"look-up of {name!r} behind a deleted attribute of {removed_from}"
-        )
-    return type_lookup(tx, rest[0], name)
+    mro = guard_mro(tx, cls)
+    return look_in_order(tx, mro[mro.index(removed_from) + 1 :], name)
 
 
-def _binding_of_written(tx: Tx, var: Any) -> Binding:
+def classify_value(tx: Tx, var: Any) -> tuple[Binding, bool]:
+    """How a value that stands on a class binds, and whether it goes before an instance's dictionary."""
     kind = var.realize(tx).python_type(tx)
     binding = _BINDINGS.get(kind)
     if binding is not None:
-        return binding
-    return Binding.PLAIN if type_lookup(tx, kind, "__get__") is None else Binding.DESCRIPTOR
+        return binding, binding in _DATA_BINDINGS
+    plain = type_lookup(tx, kind, "__get__") is None
+    return Binding.PLAIN if plain else Binding.DESCRIPTOR, _has_setter(tx, kind)
 
 
 def written_class(tx: Tx, cls: type, name: str) -> bool:

@@ -1,0 +1,70 @@
+/* What Python code cannot do to a class: give it another metaclass, also where that is `type`, and take it
+ * off the lists of subclasses. */
+
+#include "runtime.h"
+
+static PyObject *
+set_metaclass(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyTypeObject *cls, *meta;
+    if (!PyArg_ParseTuple(args, "O!O!:set_metaclass", &PyType_Type, &cls, &PyType_Type, &meta)) {
+        return NULL;
+    }
+    PyTypeObject *former = Py_TYPE(cls);
+    if (!PyType_IsSubtype(former, meta) || former->tp_basicsize != meta->tp_basicsize ||
+        former->tp_itemsize != meta->tp_itemsize || former->tp_dictoffset != meta->tp_dictoffset) {
+        PyErr_Format(PyExc_TypeError, "the metaclass %.100s is not laid out as %.100s", meta->tp_name,
+                     former->tp_name);
+        return NULL;
+    }
+    /* Objects own a reference to their class only if that is a heap type. */
+    if (meta->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+        Py_INCREF(meta);
+    }
+    Py_SET_TYPE((PyObject *)cls, meta);
+    if (former->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+        Py_DECREF(former);
+    }
+    PyType_Modified(cls);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+hide_subclass(PyObject *Py_UNUSED(module), PyObject *cls)
+{
+    if (!PyType_Check(cls)) {
+        PyErr_SetString(PyExc_TypeError, "hide_subclass() takes a class");
+        return NULL;
+    }
+    PyObject *key = PyLong_FromVoidPtr(cls);
+    if (key == NULL) {
+        return NULL;
+    }
+    PyObject *bases = ((PyTypeObject *)cls)->tp_bases;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(bases); i++) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(bases, i);
+        PyObject *subclasses = (PyObject *)base->tp_subclasses;
+        /* Those of static types lie elsewhere from 3.12 on. */
+        if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE) || subclasses == NULL || !PyDict_CheckExact(subclasses)) {
+            continue;
+        }
+        if (PyDict_DelItem(subclasses, key) < 0) {
+            PyErr_Clear();
+        }
+    }
+    Py_DECREF(key);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"set_metaclass", set_metaclass, METH_VARARGS,
+     "Make a class an instance of a base of its metaclass that is laid out alike."},
+    {"hide_subclass", hide_subclass, METH_O, "Take a class off what `__subclasses__()` of its bases gives."},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+gl_classes_init(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

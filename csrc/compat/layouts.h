@@ -9,6 +9,7 @@
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 #undef _PyGC_FINALIZED /* a public macro on 3.12 that the internal headers define as a function */
 #define Py_BUILD_CORE
 #include <internal/pycore_dict.h>
@@ -108,6 +109,17 @@ static inline Py_ssize_t gl_dict_index(PyDictKeysObject *keys, size_t at)
     default:
         return (Py_ssize_t)((const int64_t *)keys->dk_indices)[at];
     }
+}
+
+/* The next key of a dict with its value, and the hash that the table keeps for it. */
+static inline int gl_dict_next(PyObject *dict, Py_ssize_t *at, PyObject **key, PyObject **value, Py_hash_t *hash)
+{
+    if (!PyDict_Next(dict, at, key, value)) {
+        return 0;
+    }
+    PyDictKeysObject *keys = ((PyDictObject *)dict)->ma_keys;
+    *hash = DK_IS_UNICODE(keys) ? PyObject_Hash(*key) : DK_ENTRIES(keys)[*at - 1].me_hash;
+    return 1;
 }
 
 #endif

@@ -93,6 +93,24 @@ static int run_key_at(const GlNode *node, GlRun *run)
     return gl_put(node, run, position.key);
 }
 
+/* The value under a key found by its place is the one whose key is that very object. */
+static int run_value_at(const GlNode *node, GlRun *run)
+{
+    PyObject *dict = gl_parent(node, run), *key, *value;
+    Position position = {node->number, NULL};
+    Py_ssize_t at = 0;
+    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) <= node->number) {
+        return 0;
+    }
+    gl_dict_each_key(dict, at_position, &position);
+    while (PyDict_Next(dict, &at, &key, &value)) {
+        if (key == position.key) {
+            return gl_put(node, run, value);
+        }
+    }
+    return 0;
+}
+
 static int build_position(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     node->number = PyLong_AsSsize_t(operands[0]);
@@ -145,6 +163,7 @@ const GlOp gl_dict_access_ops[] = {
     {"module_dict", GL_ACCESSOR, 0, run_module_dict, NULL, NULL},
     {"dict_value", GL_ACCESSOR, 1, run_dict_value, build_key, clear_key},
     {"key_at", GL_ACCESSOR, 1, run_key_at, build_position, NULL},
+    {"value_at", GL_ACCESSOR, 1, run_value_at, build_position, NULL},
     {"key_present", 0, 1, run_key_present, build_key, clear_key},
     {"key_absent", 0, 1, run_key_absent, build_key, clear_key},
     {"attr_absent", 0, 1, run_attr_absent, build_key, clear_key},

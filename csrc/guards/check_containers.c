@@ -46,8 +46,47 @@ static int build_set_items(GlNode *node, GlBuild *build, PyObject *const *operan
     return 0;
 }
 
+/* The hashes that a dictionary or set keeps, in the order of its table; None stands for any. */
+static int run_hashes(const GlNode *node, GlRun *run)
+{
+    PyObject *container = gl_parent(node, run), *key, *value;
+    Py_ssize_t at = 0, count = 0, size = PyTuple_GET_SIZE(node->object);
+    Py_hash_t hash;
+    int is_dict = PyDict_Check(container);
+    if (!is_dict && !PyAnySet_Check(container)) {
+        return 0;
+    }
+    while (is_dict ? gl_dict_next(container, &at, &key, &value, &hash) : _PySet_NextEntry(container, &at, &key, &hash)) {
+        PyObject *expected = count < size ? PyTuple_GET_ITEM(node->object, count++) : NULL;
+        if (expected == NULL || (expected != Py_None && PyLong_AsSsize_t(expected) != hash)) {
+            return 0;
+        }
+    }
+    return count == size;
+}
+
+static int build_hashes(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    if (!PyTuple_Check(operands[0])) {
+        PyErr_SetString(PyExc_TypeError, "hashes are given as a tuple");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(operands[0]); i++) {
+        PyObject *hash = PyTuple_GET_ITEM(operands[0], i);
+        if (hash != Py_None && PyLong_AsSsize_t(hash) == -1) {
+            if (!PyErr_Occurred()) {
+                PyErr_SetString(PyExc_ValueError, "no hash is -1");
+            }
+            return -1;
+        }
+    }
+    node->object = Py_NewRef(operands[0]);
+    return 0;
+}
+
 const GlOp gl_container_ops[] = {
     {"length", 0, 1, run_length, build_length, NULL},
+    {"hashes", 0, 1, run_hashes, build_hashes, NULL},
     {"set_items", 0, 1, run_set_items, build_set_items, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

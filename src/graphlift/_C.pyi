@@ -246,6 +246,20 @@ def iterator_state(iterator: object) -> tuple[Any, ...] | None:
     """(iterated, items given) of a list, tuple or dict iterator, (start, step, length) left of a range
     iterator, None for one that is used up or of another kind. Given is -1 where the next step would raise."""
 
+# --- known_hashes.c ----------------------------------------------------------------------------
+
+def call_hashed(
+    function: Callable[..., Any], args: tuple[Any, ...], keys: tuple[Any, ...], hashes: tuple[int, ...], /
+) -> Any:
+    """Call a C function while `keys`, objects of classes written in Python, have these hashes and equal only
+    themselves.
+
+    The function must let go of nothing that could run code of anybody's.
+    """
+
+def stored_hashes(container: object, /) -> list[tuple[Any, int]]:
+    """(key, hash) as a dictionary or set keeps them, in the order of its table."""
+
 # --- tensor_reader.c ---------------------------------------------------------------------------
 
 def init_tensor_reader(

@@ -35,6 +35,7 @@ class Handle:
         items: contents of list-like objects (trackers), or None while not yet loaded.
         table: contents of dictionaries and sets: key identity -> (key tracker, value tracker).
         complete: whether `table` holds every key (else `real` is asked for the others).
+        by_place: whether all keys of `real` were read by their places, for want of a way to look them up.
         removed: keys of `real` that were deleted at some time (a later store puts them at the end).
         absent: keys found missing in `real` while `table` was not complete.
         value: one free place: a cell's contents, an iterator's position, a suspended frame.
@@ -47,6 +48,7 @@ class Handle:
 
     __slots__ = (
         "absent",
+        "by_place",
         "complete",
         "dirty",
         "first_items",
@@ -68,6 +70,7 @@ class Handle:
         self.items: list[Any] | None = None
         self.table: Table | None = None
         self.complete = real is None
+        self.by_place = False
         self.removed: set[Hashable] | None = None
         self.absent: set[Hashable] | None = None
         self.value: Any = None

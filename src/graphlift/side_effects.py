@@ -17,6 +17,7 @@ from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.errors import InternalError
 from graphlift.heap import Handle, Heap, Table
 from graphlift.protocol import Var
+from graphlift.variables import keys
 
 
 class SideEffects:
@@ -119,6 +120,14 @@ class SideEffects:
         deleted, stored, rebuilt = _difference(handle, table)
         if rebuilt:
             self._run(base.clear, handle)
+        identities = [*(handle.first_table or {}), *table]
+        if keys.open_parts(identities):
+            owner = handle.tracker
+            for key_var in deleted:
+                keys.run_stored(self._codegen, base.__delitem__, [owner, key_var], identities)
+            for key_var, value in stored:
+                keys.run_stored(self._codegen, base.__setitem__, [owner, key_var, value], identities)
+            return
         for key_var in deleted:
             self._delete(handle, key_var, plain, base)
         for key_var, value in stored:
@@ -165,7 +174,7 @@ def _difference(handle: Handle, table: Table) -> tuple[list[Var], list[tuple[Var
     """
     first = handle.first_table or {}
     removed = handle.removed or set()
-    real: dict[Any, Any] = handle.real
+    real: Any = first if handle.by_place else handle.real
     was = [key for key in real if key not in removed and (not handle.complete or key in table)]
     gone = [key for key in real if key in removed or (handle.complete and key not in table)]
     fresh = [key for key in table if key not in real or key in removed]

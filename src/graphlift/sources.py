@@ -212,6 +212,13 @@ class DictKeySource(Source):
     form = "list({base})[{key!r}]"
 
 
+class DictValueSource(Source):
+    """The value under the key at position `key` of a dictionary: for keys that no guard may look up."""
+
+    __slots__ = ()
+    form = "list({base}.values())[{key!r}]"
+
+
 class TypeSource(Source):
     """The class of an object."""
 

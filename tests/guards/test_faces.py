@@ -29,6 +29,7 @@ from graphlift.sources import (
     AttrSource,
     CellContentsSource,
     DictKeySource,
+    DictValueSource,
     FunctionFieldSource,
     FunctionSource,
     GlobalSource,
@@ -316,6 +317,8 @@ def containers():
         [[1], ListChild([1]), 3, None, Rude()],
     )
     yield Guard("length", A, (0,)), [collections.deque(), OrderedDict(), torch.Size([])], [[1], Rude()]
+    yield Guard("hashes", A, ((1, None),)), [{1: 0, "a": 0}, {1: 0, 7: 0}], [{2: 0, 3: 0}, {1: 0}, [1, 2]]
+    yield Guard("hashes", A, ((3, 5),)), [{3, 5}, frozenset({3, 5}), {3: 0, 5: 0}], [{3, 6}, {3, 5, 7}]
     yield Guard("set_items", A, ((1, "a"),)), [], [{1}, {1, "b"}, [1, "a"], {True, "a"}]
     yield Guard("set_items", A, (tuple({3, 5}),)), [{3, 5}, frozenset({3, 5})], [{3, 6}, {3.0, 5}]
     yield (
@@ -407,6 +410,7 @@ PLACE = {
     "int value": (A.value_of(3), {3: 5}, {3: 6}, {"3": 5}),
     "rude": (A.value_of("k"), {"k": 5, RudeKey("z"): 1}, {"k": 6}),
     "object key": (A.value_of(FN), {FN: 5}, {FN: 6}, {FN2: 5}),
+    "value by place": (A.child(DictValueSource, 1), {"a": 0, 5: 5}, {"a": 5, 5: 0}, {5: 0}),
     "key": (A.child(DictKeySource, 1), {"a": 0, 5: 0}, {5: 0, "a": 0}, {5: 0}),
     "ordered key": (A.child(DictKeySource, 0), ordered([5, 6]), ordered([5, 6], 5), {}),
     "cell": (A.child(CellContentsSource, "v"), with_cell(5), with_cell(6), EMPTY_CELL, 3),

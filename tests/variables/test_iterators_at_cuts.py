@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 
 import pytest
 import torch
@@ -122,6 +122,20 @@ def test_keys_written_before_the_iteration_began():
         return out
 
     check(program, X, {"a": 3}, graphs=None, breaks=None, recompiles=None)
+
+
+def test_keys_exchanged_before_the_iteration_began():
+    def program(x, table):
+        count = len(table)
+        table["n"] = 1
+        del table["b"]
+        out = []
+        for key in table:
+            graphlift.graph_break()
+            out.append(key)
+        return x + count, out
+
+    check(program, X, OrderedDict(a=1, b=2), graphs=None, breaks=None, recompiles=None)
 
 
 def test_a_set_that_grows_meanwhile():

@@ -154,6 +154,7 @@ _ROW_OF: Final[dict[type[Source], Callable[[Source, int], Row]]] = {
     sources.ItemSource: _keyed("item"),
     sources.KeySource: _dict_value_row,
     sources.DictKeySource: _keyed("key_at"),
+    sources.DictValueSource: _keyed("value_at"),
     sources.TypeSource: _plain("type"),
     sources.TypeLookupSource: _keyed("type_lookup"),
     sources.MethodSelfSource: _plain("method_self"),
@@ -249,6 +250,11 @@ def dict_keys(table: Any) -> list[Any]:
     return list(dict.__iter__(table)) if isinstance(table, dict) else list(table)
 
 
+def _value_at(table: Any, position: int) -> Any:
+    wanted = dict_keys(table)[position]
+    return next(value for key, value in dict.items(table) if key is wanted)
+
+
 def _item(sequence: Any, index: int) -> Any:
     return (
         tuple.__getitem__(sequence, index)
@@ -315,6 +321,7 @@ _READ: Final[dict[str, Callable[..., Any]]] = {
     "class_slot": _class_slot,
     "item": _item,
     "key_at": lambda table, position: dict_keys(table)[position],
+    "value_at": _value_at,
     "type": type,
     "type_lookup": type_lookup,
     "method_self": _method_self,
@@ -369,6 +376,7 @@ _FORM: Final[dict[str, str]] = {
     "class_slot": "{base}.{key.name}",
     "item": "{base}[{key}]",
     "key_at": "list({base})[{key}]",
+    "value_at": "list({base}.values())[{key}]",
     "type": "type({base})",
     "type_lookup": "{base}.{key}",
     "method_self": "{base}.__self__",

@@ -18,10 +18,11 @@ from graphlift.output_graph import CapturedGraph
 from graphlift.protocol import Tx
 from graphlift.reasons import Reason
 from graphlift.sources import Source
+from graphlift.variables.tensor import TENSOR_KEYS
 
 
 def assume_distinct(heap: Heap, assumptions: Assumptions, tx: Tx) -> None:
-    """Guard that objects of the kinds that were written to are as distinct as they were.
+    """Guard that objects of kinds written to, and tensors that were keys, are as distinct as they were.
 
     Objects of different classes cannot become one, for their classes are guarded.
     """
@@ -34,6 +35,9 @@ def assume_distinct(heap: Heap, assumptions: Assumptions, tx: Tx) -> None:
         first, *others = (handle.source for handle in handles)
         if others:
             assumptions.add("distinct", first, tuple(others), tx)
+    keys: list[Source] = list(tx.reads.get(TENSOR_KEYS, ()))
+    if len(keys) > 1:
+        assumptions.add("distinct", keys[0], tuple(keys[1:]), tx)
 
 
 def _was_used(handle: Handle) -> bool:

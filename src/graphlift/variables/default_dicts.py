@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Any, cast
 
+from graphlift.heap import Table
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
@@ -21,11 +21,12 @@ class DefaultDictVariable(DictVariable):
 
     __slots__ = ()
     models = defaultdict
+    copies_as = defaultdict
 
-    def _fresh(self, tx: Tx, entries: Iterable[tuple[Any, Any]]) -> VariableTracker:
+    def _fresh(self, tx: Tx, table: Table) -> VariableTracker:
         if self.owner is not None:
             self.refuse(tx, "copying an object of a derived class")
-        made = cast(DictVariable, tx.make.dict(list(entries), defaultdict))
+        made = cast(DictVariable, super()._fresh(tx, table))
         made.handle.value = self.handle.value
         return made
 

@@ -13,7 +13,7 @@ from graphlift.heap import Handle, Table
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import IteratorSource, Source
-from graphlift.variables import iterator_state
+from graphlift.variables import iterator_state, namespace
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps
 from graphlift.variables.builtin_object import BuiltinObjectVariable, constant, make_tuple, method
@@ -308,7 +308,9 @@ class DictIteratorVariable(IteratorVariable):
         keys = self._keys[::-1] if self._backwards else self._keys
         if self.handle.value == _SPOILED or (self.handle.value != DONE and list(own.table) != keys):
             return True
-        return own.real is not None and own.dirty and (bool(own.removed) or len(own.real) != len(own.table))
+        if own.real is None or not own.dirty:
+            return False
+        return list(own.first_table if own.by_place else namespace.keys_of(own.real)) != list(own.table)
 
 
 def _iterator_at(view: Any, backwards: bool, gone: int) -> Any:

@@ -8,15 +8,14 @@ iterators are in `dict_views.py`.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Final, cast
 
 from graphlift.heap import Handle, Table
 from graphlift.polyfills import mappings as polyfills
 from graphlift.protocol import Codegen, Tx, Var
-from graphlift.reasons import Reason
 from graphlift.sources import SlotSource, Source
-from graphlift.variables import namespace
+from graphlift.variables import keys, namespace
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
 from graphlift.variables.builder import makes, wraps
 from graphlift.variables.builtin_object import (
@@ -43,6 +42,8 @@ class DictVariable(BuiltinObjectVariable):
 
     __slots__ = ("handle", "owner")
     models: ClassVar[type[Any]] = dict
+    #: The class of a copy.
+    copies_as: ClassVar[type[Any]] = dict
 
     def __init__(
         self, handle: Handle, source: Source | None = None, owner: VariableTracker | None = None
@@ -84,7 +85,18 @@ class DictVariable(BuiltinObjectVariable):
 
     def find(self, tx: Tx, key: VariableTracker) -> VariableTracker | None:
         """The value under a key, or None."""
-        return cast("VariableTracker | None", namespace.lookup(tx, self.handle, key.hash_key(tx)))
+        return self._value(tx, self._located(tx, key, key.hash_key(tx)))
+
+    def _value(self, tx: Tx, identity: Hashable) -> VariableTracker | None:
+        return cast("VariableTracker | None", namespace.lookup(tx, self.handle, identity))
+
+    def _located(self, tx: Tx, key: VariableTracker, identity: Hashable) -> Hashable:
+        """What stands for the key that Python finds here for `key`; `identity` where it finds none."""
+        if keys.any_met(tx):
+            if keys.is_open(identity):
+                self.table(tx)
+            return keys.located(tx, self.handle, key, identity)
+        return identity
 
     def truth(self, tx: Tx) -> VariableTracker | bool:
         return bool(self.table(tx))
@@ -105,7 +117,7 @@ class DictVariable(BuiltinObjectVariable):
         tx.raise_(KeyError, key)
 
     def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
-        return constant(tx, namespace.has(tx, self.handle, item.hash_key(tx)))
+        return constant(tx, namespace.has(tx, self.handle, self._located(tx, item, item.hash_key(tx))))
 
     def keys_now(self, tx: Tx) -> list[VariableTracker]:
         """The key trackers, in order."""
@@ -146,11 +158,13 @@ class DictVariable(BuiltinObjectVariable):
 
     @method("copy", "__copy__")
     def _copy(self, tx: Tx) -> VariableTracker:
-        return self._fresh(tx, list(self.table(tx).values()))
+        return self._fresh(tx, self.table(tx))
 
-    def _fresh(self, tx: Tx, entries: Iterable[tuple[Any, Any]]) -> VariableTracker:
-        """A new dictionary of the class that copying gives."""
-        return cast(VariableTracker, tx.make.dict(list(entries)))
+    def _fresh(self, tx: Tx, table: Table) -> VariableTracker:
+        """A new dictionary of the class that copying gives, with these entries."""
+        made = cast(DictVariable, tx.make.dict([], self.copies_as))
+        made.handle.table = dict(table)
+        return made
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         beneath = storage(other)
@@ -162,7 +176,8 @@ class DictVariable(BuiltinObjectVariable):
         mine, others = self.table(tx), other.table(tx)
         if len(mine) != len(others):
             return False
-        for identity, (_, value) in mine.items():
+        for own, (key, value) in list(mine.items()):
+            identity = other._located(tx, key, own)
             if identity not in others or not operators.equal(tx, value, others[identity][1]):
                 return False
         return True
@@ -171,7 +186,7 @@ class DictVariable(BuiltinObjectVariable):
         beneath = storage(other)
         if op != "|" or not isinstance(beneath, DictVariable):
             return NOT_IMPLEMENTED
-        merged = self._fresh(tx, self.table(tx).values())
+        merged = self._fresh(tx, self.table(tx))
         cast(DictVariable, merged).merge(tx, beneath)
         return merged
 
@@ -196,8 +211,9 @@ class DictVariable(BuiltinObjectVariable):
         """Put an entry; a key that is there stays the key object it was."""
         self._put(tx, key.store_key(tx), key, value)
 
-    def _put(self, tx: Tx, identity: Hashable, key: Var, value: Var) -> None:
+    def _put(self, tx: Tx, identity: Hashable, key: VariableTracker, value: Var) -> None:
         handle = self.handle
+        identity = self._located(tx, key, identity)
         if not handle.complete and type(identity) is not str:
             namespace.lookup(tx, handle, identity)  # an equal key of another type may be there
         old = handle.table.get(identity) if handle.table else None
@@ -207,7 +223,7 @@ class DictVariable(BuiltinObjectVariable):
         self.store(tx, key, value)
 
     def delitem(self, tx: Tx, key: VariableTracker) -> None:
-        if not namespace.delete(tx, self.handle, key.hash_key(tx)):
+        if not namespace.delete(tx, self.handle, self._located(tx, key, key.hash_key(tx))):
             tx.raise_(KeyError, key)
 
     def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
@@ -218,8 +234,15 @@ class DictVariable(BuiltinObjectVariable):
 
     def merge(self, tx: Tx, other: DictVariable) -> None:
         """Store all entries of another dictionary."""
-        for identity, (key, value) in list(other.table(tx).items()):
-            self._put(tx, identity, key, value)
+        entries = list(other.table(tx).items())
+        if keys.any_met(tx) and any(keys.is_open(identity) for identity, _ in entries):
+            self.table(tx)
+        is_empty = self.handle.complete and not self.handle.table  # then no two keys can be equal
+        for identity, (key, value) in entries:
+            if is_empty:
+                namespace.store(tx, self.handle, identity, key, value)
+            else:
+                self._put(tx, identity, key, value)
 
     @method("__init__")
     def _fill(self, tx: Tx, /, *args: VariableTracker, **kwargs: VariableTracker) -> None:
@@ -252,22 +275,24 @@ class DictVariable(BuiltinObjectVariable):
     ) -> VariableTracker:
         """``dict.setdefault``."""
         key = key.realize(tx)
-        value = self.find(tx, key)
+        identity = self._located(tx, key, key.store_key(tx))
+        value = self._value(tx, identity)
         if value is None:
             value = constant(tx, None) if default is None else default
-            self.store(tx, key, value)
+            namespace.store(tx, self.handle, identity, key, value)
         return value
 
     @method()
     def pop(self, tx: Tx, key: VariableTracker, default: VariableTracker | None = None) -> VariableTracker:
         """``dict.pop``."""
         key = key.realize(tx)
-        value = self.find(tx, key)
+        identity = self._located(tx, key, key.hash_key(tx))
+        value = self._value(tx, identity)
         if value is None:
             if default is None:
                 tx.raise_(KeyError, key)
             return default
-        namespace.delete(tx, self.handle, key.hash_key(tx))
+        namespace.delete(tx, self.handle, identity)
         return value
 
     @method()
@@ -295,17 +320,24 @@ class DictVariable(BuiltinObjectVariable):
 
     def reconstruct(self, codegen: Codegen) -> None:
         entries = list((self.handle.table or {}).values())
-        if self.models is dict and all(cannot_cycle(part) for entry in entries for part in entry):
+        plain = self.models is dict and not keys.open_parts(self.handle.table or ())
+        if plain and all(cannot_cycle(part) for entry in entries for part in entry):
             for key, value in entries:
                 codegen(key)
                 codegen(value)
             codegen.build("map", len(entries))
             return
         self.construct(codegen)
+        identities = list(self.handle.table or ())
+        has_open = bool(keys.open_parts(identities))
+        store = OrderedDict.__setitem__ if self.models is OrderedDict else dict.__setitem__
 
         def fill() -> None:
             for key, value in entries:
-                codegen.set_item(self, key, value)
+                if has_open:
+                    keys.run_stored(codegen, store, [self, key, value], identities)
+                else:
+                    codegen.set_item(self, key, value)
 
         codegen.later(fill)
 
@@ -330,11 +362,12 @@ class OrderedDictVariable(DictVariable):
 
     __slots__ = ()
     models = OrderedDict
+    copies_as = OrderedDict
 
-    def _fresh(self, tx: Tx, entries: Iterable[tuple[Any, Any]]) -> VariableTracker:
+    def _fresh(self, tx: Tx, table: Table) -> VariableTracker:
         if self.owner is not None:
             self.refuse(tx, "copying an object of a derived class")
-        return cast(VariableTracker, tx.make.dict(list(entries), OrderedDict))
+        return super()._fresh(tx, table)
 
     def _equals(self, tx: Tx, other: DictVariable) -> bool:
         if isinstance(other, OrderedDictVariable) and list(self.table(tx)) != list(other.table(tx)):
@@ -363,7 +396,8 @@ class OrderedDictVariable(DictVariable):
     def move_to_end(self, tx: Tx, key: VariableTracker, last: VariableTracker | None = None) -> None:
         """``OrderedDict.move_to_end``."""
         key = key.realize(tx)
-        table, identity = self.table(tx), key.hash_key(tx)
+        table = self.table(tx)
+        identity = self._located(tx, key, key.hash_key(tx))
         if identity not in table:
             tx.raise_(KeyError, key)
         rest = {other: entry for other, entry in table.items() if other != identity}
@@ -403,11 +437,11 @@ def dict_storage(
 ) -> DictVariable:
     """The tracker of the builtin part (of class `kind`) of an existing dictionary whose type is guarded.
 
-    Breaks when looking for a key could run user code.
+    Where looking for a key could run user code it is read as a whole.
     """
-    if not namespace.has_plain_keys(value):
-        tx.fail(Reason.UNSUPPORTED_VALUE, "a dictionary with keys whose comparison runs user code")
     handle = tx.heap.handle_of(value, source)
+    if handle.table is None and not namespace.has_plain_keys(value):
+        keys.load(tx, handle, namespace.keys_of(value), namespace.is_plain_key)
     if kind is defaultdict and handle.value is None:
         factory: Any = _DEFAULT_FACTORY.__get__(value)
         if source is None:
@@ -429,7 +463,7 @@ def new_dict(tx: Tx, entries: Sequence[tuple[Any, Any]], cls: type = dict) -> Va
     handle.tracker = var
     for key, value in entries:
         key = key.realize(tx)
-        identity = key.store_key(tx)
+        identity = keys.located(tx, handle, key, key.store_key(tx))
         old = handle.table.get(identity)
         handle.table[identity] = (key if old is None else old[0], value)
     return var

@@ -32,7 +32,7 @@ def _get(real: Mapping[Any, Any], key: Hashable) -> Any:
     return dict.__getitem__(real, key) if isinstance(real, dict) else real[key]
 
 
-def _keys(real: Mapping[Any, Any]) -> Iterator[Any]:
+def keys_of(real: Mapping[Any, Any]) -> Iterator[Any]:
     """The keys in their order, past what a derived class may override."""
     if isinstance(real, OrderedDict):
         return OrderedDict.__iter__(real)
@@ -54,8 +54,8 @@ def is_plain_key(key: Any) -> bool:
 
 
 def has_plain_keys(real: Mapping[Any, Any]) -> bool:
-    """Whether looking for any key runs no user code."""
-    return all(is_plain_key(key) for key in _keys(real))
+    """Whether looking for any key runs no user code, and each key stands for itself in a capture."""
+    return all(is_plain_key(key) and not isinstance(key, torch.Tensor) for key in keys_of(real))
 
 
 _PLAIN_KEYS: Final = frozenset(
@@ -69,7 +69,7 @@ def _key_var(tx: Tx, handle: Handle, key: Hashable) -> Var:
     """The tracker of the key object in the existing dictionary that equals `key`."""
     if type(key) is str:
         return tx.make.constant(key)
-    position, real = next((i, k) for i, k in enumerate(_keys(handle.real)) if k is key or k == key)
+    position, real = next((i, k) for i, k in enumerate(keys_of(handle.real)) if k is key or k == key)
     if type(real) in _PLAIN_KEYS or handle.source is None:
         return tx.make.from_value(real, None)
     return tx.make.lazy(real, handle.source.child(DictKeySource, position))
@@ -137,9 +137,9 @@ def complete(tx: Tx, handle: Handle, kind: type[Source] = KeySource) -> None:
     real: dict[Any, Any] = handle.real
     removed = handle.removed or ()
     if handle.source is not None:
-        tx.guard(KEYS, handle.source, tuple(_keys(real)))
+        tx.guard(KEYS, handle.source, tuple(keys_of(real)))
     table: dict[Hashable, tuple[Any, Any]] = {}
-    for key in _keys(real):
+    for key in keys_of(real):
         if key in removed:
             continue
         entry = handle.table.get(key)

@@ -7,7 +7,7 @@ same history tells the order. Where it cannot be known, everything but iteration
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Final, cast
 
 from graphlift.heap import Handle, Table
@@ -15,6 +15,7 @@ from graphlift.operators import COMPARE
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
+from graphlift.variables import keys
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
 from graphlift.variables.builder import makes, wraps
 from graphlift.variables.builtin_object import (
@@ -31,7 +32,7 @@ from graphlift.variables.dict_views import DictViewVariable
 from graphlift.variables.folding import DEPTH_LIMIT, FOLDABLE
 from graphlift.variables.mappings import DictVariable
 from graphlift.variables.namespace import is_plain_key
-from graphlift.variables.sequences import storage
+from graphlift.variables.sequences import TupleVariable, storage
 from graphlift.variables.set_iterators import SetIteratorVariable
 from graphlift.variables.set_order import History, added_one_by_one, is_plain, replay
 from graphlift.variables.slots import iteration, text
@@ -68,14 +69,15 @@ class SetVariable(BuiltinObjectVariable):
         """Read an existing set: its elements in their present order are guarded as a whole."""
         handle = self.handle
         elements = list(self.models.__iter__(handle.real))
-        if not all(is_plain_key(element) for element in elements):
-            tx.fail(Reason.UNSUPPORTED_VALUE, "a set with elements whose comparison runs user code")
         if handle.source is not None:
             tx.guard("set_items", handle.source, tuple(elements))
-        table: Table = {}
-        for element in elements:
-            var = tx.make.from_value(element, None)
-            table[var.realize(tx).hash_key(tx)] = (var, var)
+        if all(is_plain_key(element) for element in elements):
+            table: Table = {}
+            for element in elements:
+                var = tx.make.from_value(element, None)
+                table[var.realize(tx).hash_key(tx)] = (var, var)
+        else:
+            table = keys.load_elements(tx, handle, elements, is_plain_key)
         handle.table = table
         handle.complete = True
         return table
@@ -136,7 +138,13 @@ class SetVariable(BuiltinObjectVariable):
         return constant(tx, len(self.table(tx)))
 
     def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
-        return constant(tx, _element_key(tx, item) in self.table(tx))
+        return constant(tx, self._located(tx, item) in self.table(tx))
+
+    def _located(self, tx: Tx, item: VariableTracker) -> Hashable:
+        """What stands for the element that Python finds here for `item`."""
+        table = self.table(tx)
+        identity = _element_key(tx, item)
+        return keys.located(tx, self.handle, item, identity) if table else identity
 
     @method()
     def copy(self, tx: Tx) -> VariableTracker:
@@ -176,22 +184,27 @@ class SetVariable(BuiltinObjectVariable):
         others = _elements_of_set(tx, other)
         if others is None:
             return NOT_IMPLEMENTED
-        return constant(tx, COMPARE[op](self.table(tx).keys(), others.keys()))
+        return constant(tx, COMPARE[op](self.table(tx).keys(), self._aligned(tx, others).keys()))
+
+    def _aligned(self, tx: Tx, found: Table) -> Table:
+        """Elements of another table, those that this set holds standing as they do here."""
+        self.table(tx)
+        return keys.aligned(tx, self.handle, found)
 
     @method()
     def isdisjoint(self, tx: Tx, other: VariableTracker) -> VariableTracker:
         """``set.isdisjoint``."""
-        return constant(tx, not self.table(tx).keys() & _elements(tx, other).keys())
+        return constant(tx, not self.table(tx).keys() & self._aligned(tx, _elements(tx, other)).keys())
 
     @method()
     def issubset(self, tx: Tx, other: VariableTracker) -> VariableTracker:
         """``set.issubset``."""
-        return constant(tx, self.table(tx).keys() <= _elements(tx, other).keys())
+        return constant(tx, self.table(tx).keys() <= self._aligned(tx, _elements(tx, other)).keys())
 
     @method()
     def issuperset(self, tx: Tx, other: VariableTracker) -> VariableTracker:
         """``set.issuperset``."""
-        return constant(tx, self.table(tx).keys() >= _elements(tx, other).keys())
+        return constant(tx, self.table(tx).keys() >= self._aligned(tx, _elements(tx, other)).keys())
 
     @method()
     def union(self, tx: Tx, *others: VariableTracker) -> VariableTracker:
@@ -228,15 +241,19 @@ class SetVariable(BuiltinObjectVariable):
         origin = self._origin(tx)
         for each in others:
             other = _fixed(tx, each)
-            found = _elements(tx, other)
+            elements = _elements(tx, other)
+            found = self._aligned(tx, elements)
             if name == "symmetric_difference":
                 new = {key: entry for key, entry in found.items() if key not in table}
                 table = {key: entry for key, entry in table.items() if key not in found} | new
             elif name == "difference":
                 table = {key: entry for key, entry in table.items() if key not in found}
             else:  # of equal elements the one stays that is in the smaller set, or in an iterable
-                mine, theirs = (table, found) if self._is_smaller(tx, table, other) else (found, table)
-                table = {key: entry for key, entry in mine.items() if key in theirs}
+                if self._is_smaller(tx, table, other):
+                    table = {key: entry for key, entry in table.items() if key in found}
+                else:
+                    both = zip(elements.items(), found, strict=True)
+                    table = {key: entry for (key, entry), here in both if here in table}
             argument = _plain_argument(tx, other)
             origin = None if origin is None or argument is None else (("=", (origin, name, argument)),)
         result = self._fresh(tx)
@@ -272,22 +289,27 @@ class SetVariable(BuiltinObjectVariable):
         """Take over what the method `name` makes of this set (its ``_update`` form)."""
         other = _fixed(tx, other)
         table = dict(self._derived(tx, name, (other,)).table(tx))
-        self._note(tx, f"{name}_update", _plain_argument(tx, other), _snapshot(tx, other))
+        found = self._aligned(tx, _elements(tx, other))
+        snapshot = self._snapshot(tx, other, found)
+        self._note(tx, f"{name}_update", _plain_argument(tx, other), snapshot, identities=found)
         tx.heap.set_table(self.handle, table)
 
-    def _note(self, tx: Tx, name: str, plain: Any, *args: Var) -> None:
+    def _note(self, tx: Tx, name: str, plain: Any, *args: Var, identities: Iterable[Hashable] = ()) -> None:
         """Note what is about to be done.
 
         Arguments:
             name: the method.
             plain: its argument as a host value for the history; None: the history is lost.
             args: its arguments for doing it for real, where the set existed before.
+            identities: what stands for the keys that the arguments hold.
         """
         self.table(tx)
         handle = self.handle
         tx.heap.touch(handle)
         if handle.real is not None:
-            tx.heap.set_slot(handle, "value", (*(handle.value or ()), (getattr(set, name), args)))
+            met = [*self.table(tx), *identities]
+            done = (getattr(set, name), args, tuple(keys.open_parts(met)))
+            tx.heap.set_slot(handle, "value", (*(handle.value or ()), done))
             return
         history = () if handle.value is None and not handle.table else handle.value
         known = history is not None and (plain is not None or name == "pop")
@@ -297,37 +319,61 @@ class SetVariable(BuiltinObjectVariable):
         """Add all elements of an iterable."""
         other = _fixed(tx, other)
         argument = _plain_argument(tx, other)
-        found = _elements(tx, other)
+        found = self._aligned(tx, _elements(tx, other))
         if argument is None and all(type(key) in FOLDABLE for key in found) and not _is_set(tx, other):
             argument = list(found)
-        self._note(tx, "update", argument, _snapshot(tx, other))
+        self._note(tx, "update", argument, self._snapshot(tx, other, found), identities=found)
         for key, entry in found.items():
             if key not in self.table(tx):
                 tx.heap.put(self.handle, key, entry)
+
+    def _snapshot(self, tx: Tx, other: Var, found: Table) -> Var:
+        """What the set is updated with as it is now: of another set a copy, of any other iterable its items.
+
+        Arguments:
+            found: the elements, aligned.
+        """
+        own = self.table(tx)
+        items = [own.get(identity, entry)[0] for identity, entry in found.items()]
+        if not _is_set(tx, other):
+            return tx.make.tuple(items)
+        if not keys.open_parts(found):
+            return tx.make.set(items, frozenset)
+        made = cast(SetVariable, tx.make.set([], frozenset))
+        made.handle.table = {identity: own.get(identity, entry) for identity, entry in found.items()}
+        made.handle.value = None
+        return made
 
     @method()
     def add(self, tx: Tx, item: VariableTracker) -> None:
         """``set.add``."""
         item = item.realize(tx)
-        key = item.store_key(tx)
-        self._note(tx, "add", key if type(key) in FOLDABLE else None, item)
-        if key not in self.table(tx):
-            tx.heap.put(self.handle, key, (item, item))
+        self.table(tx)
+        key = keys.located(tx, self.handle, item, item.store_key(tx))
+        if key in self.table(tx):
+            return
+        self._note(tx, "add", key if type(key) in FOLDABLE else None, item, identities=(key,))
+        tx.heap.put(self.handle, key, (item, item))
 
     @method()
     def discard(self, tx: Tx, item: VariableTracker) -> None:
         """``set.discard``."""
-        key = _element_key(tx, item)
-        if key in self.table(tx):
-            self._note(tx, "discard", key if type(key) in FOLDABLE else None, item)
+        self._discard(tx, item)
+
+    def _discard(self, tx: Tx, item: VariableTracker) -> bool:
+        key = self._located(tx, item)
+        found = key in self.table(tx)
+        if found:
+            element = self.table(tx)[key][0]
+            self._note(tx, "discard", key if type(key) in FOLDABLE else None, element)
             tx.heap.drop(self.handle, key)
+        return found
 
     @method()
     def remove(self, tx: Tx, item: VariableTracker) -> None:
         """``set.remove``."""
-        if _element_key(tx, item) not in self.table(tx):
+        if not self._discard(tx, item):
             tx.raise_(KeyError, item)
-        self.discard(tx, item)
 
     @method()
     def pop(self, tx: Tx) -> VariableTracker:
@@ -354,8 +400,11 @@ class SetVariable(BuiltinObjectVariable):
 
     def write_back(self, codegen: Codegen, handle: Handle) -> None:
         """Do to the existing set what the program did, which leaves it in the order that it would have."""
-        for function, args in handle.value or ():
-            codegen.run(function, [self, *args])
+        for function, args, met in handle.value or ():
+            if met:
+                keys.run_stored(codegen, function, [self, *args], met)
+            else:
+                codegen.run(function, [self, *args])
 
     @method("update", "__init__")
     def update(self, tx: Tx, *others: VariableTracker) -> None:
@@ -383,16 +432,26 @@ class SetVariable(BuiltinObjectVariable):
     def reconstruct(self, codegen: Codegen) -> None:
         table = self.handle.table or {}
         history: History | None = self.handle.value if self.handle.real is None else None
-        keys = list(table)
+        order = list(table)
         if history is not None:
             added = added_one_by_one(history)
             if added is None and is_plain(history):
                 codegen.call(replay, [ConstantVariable(history)])
                 return
-            keys = list(replay(history)) if added is None else added
-        for key in keys:
+            order = list(replay(history)) if added is None else added
+        if keys.open_parts(order):
+            codegen.call(set, [])
+            codegen.later(lambda: self._fill_open(codegen, order))
+            return
+        for key in order:
             codegen(table[key][0])
-        codegen.build("set", len(keys))
+        codegen.build("set", len(order))
+
+    def _fill_open(self, codegen: Codegen, order: list[Hashable]) -> None:
+        """Emit the adding of elements that are not to be hashed again."""
+        table = self.handle.table or {}
+        for key in order:
+            keys.run_stored(codegen, set.add, [self, table[key][0]], order)
 
 
 class FrozenSetVariable(SetVariable):
@@ -417,7 +476,12 @@ class FrozenSetVariable(SetVariable):
         return self
 
     def reconstruct(self, codegen: Codegen) -> None:
-        codegen.call(frozenset, [SetVariable(self.handle)])
+        table = self.handle.table or {}
+        if keys.open_parts(table):
+            elements = TupleVariable([entry[0] for entry in table.values()])
+            keys.call_stored(codegen, frozenset, [elements], table)
+        else:
+            codegen.call(frozenset, [SetVariable(self.handle)])
 
 
 def _element_key(tx: Tx, item: VariableTracker) -> Hashable:
@@ -447,7 +511,12 @@ def _elements(tx: Tx, other: Var) -> Table:
     found: Table = {}
     for item in iteration.unpack(tx, operand):
         realized = item.realize(tx)
-        found.setdefault(realized.store_key(tx), (realized, realized))
+        identity = realized.store_key(tx)
+        if keys.any_met(tx):
+            elements = Handle()
+            elements.table = found
+            identity = keys.located(tx, elements, realized, identity)
+        found.setdefault(identity, (realized, realized))
     return found
 
 
@@ -457,13 +526,6 @@ def _fixed(tx: Tx, other: Var) -> VariableTracker:
     if isinstance(storage(operand), SetVariable | DictVariable | DictViewVariable | KnownItemsVariable):
         return operand
     return make_tuple(tx, iteration.unpack(tx, operand))
-
-
-def _snapshot(tx: Tx, other: Var) -> Var:
-    """What a set is updated with as it is now: of another set a copy, of any other iterable its items."""
-    found = [entry[0] for entry in _elements(tx, other).values()]
-    made: Var = tx.make.set(found, frozenset) if _is_set(tx, other) else tx.make.tuple(found)
-    return made
 
 
 def in_the_order_of(value: frozenset[Any], made: Var) -> Var:
@@ -513,7 +575,7 @@ def new_set(tx: Tx, items: Sequence[Var], cls: type = set) -> Var:
     history: list[Any] | None = []
     for item in items:
         element = item.realize(tx)
-        key = element.store_key(tx)
+        key = keys.located(tx, handle, element, element.store_key(tx))
         handle.table.setdefault(key, (element, element))
         if history is not None and type(key) in FOLDABLE:
             history.append(key)

@@ -38,6 +38,10 @@ TENSOR: Final = "tensor"
 _NUMBERS: Final = frozenset({int, float, bool, complex})
 
 
+#: Where `tx.reads` keeps the sources of tensors that served as keys, which the capture takes to be different.
+TENSOR_KEYS: Final = (0, "tensors that are keys")
+
+
 class TensorVariable(VariableTracker):
     """A tensor of the graph; one tracker per tensor (``value.var``).
 
@@ -63,6 +67,8 @@ class TensorVariable(VariableTracker):
 
     def hash_key(self, tx: Tx) -> Hashable:
         # Tensors hash by identity, which is the identity of the graph's value.
+        if self.source is not None:
+            tx.reads.setdefault(TENSOR_KEYS, {})[self.source] = None
         return self.value
 
     def truth(self, tx: Tx) -> VariableTracker | bool:

@@ -27,6 +27,7 @@ from graphlift.sources import InstanceDictSource, SlotSource, Source
 from graphlift.variables import rebuild
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps_if
+from graphlift.variables.keys import OpenKey, hash_of, known_hash
 from graphlift.variables.object_methods import C_METHODS, OBJECT_METHODS
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import (
@@ -94,19 +95,22 @@ class UserDefinedObject(VariableTracker):
 
     def hash_key(self, tx: Tx) -> Hashable:
         attr = type_lookup(tx, self.cls, "__hash__")
-        if attr is None or attr.raw is None:
+        if attr is None or (attr.raw is None and attr.written is None):
             return self.type_error(tx, "unhashable type: '{}'")
+        if attr.raw is _OBJECT_HASH:
+            return self.identity(tx)  # no other object has this hash, so that nobody asks `__eq__`
+        if attr.binding is not Binding.C_METHOD:
+            return OpenKey(tx, self, hash_of(tx, attributes.call_attr(tx, attr, self, self.cls, [])))
+        if self.storage is None:
+            tx.fail(Reason.UNSUPPORTED_OPERATION, f"hash() of {self!r} by a method of its C class")
+        stored = self.storage.hash_key(tx)
         eq = type_lookup(tx, self.cls, "__eq__")
-        if attr.raw is not _OBJECT_HASH or eq is None or eq.raw is not _OBJECT_EQ:
-            if (
-                self.storage is not None
-                and attr.binding is Binding.C_METHOD
-                and eq is not None
-                and eq.binding is Binding.C_METHOD
-            ):
-                return self.storage.hash_key(tx)
-            tx.fail(Reason.UNSUPPORTED_OPERATION, f"hash() of {self!r} by a method of the user's")
-        return self.identity(tx)
+        if eq is not None and eq.binding is Binding.C_METHOD:
+            return stored
+        value = known_hash(stored)
+        if value is None:
+            tx.fail(Reason.IDENTITY, f"hash() of {self!r}")
+        return OpenKey(tx, self, value)
 
     def identity(self, tx: Tx) -> Hashable:
         """What stands for the object where only its identity counts."""

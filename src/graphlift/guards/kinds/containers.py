@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphlift import _C
 from graphlift.guards.guard import Guard, Kind, kind
 from graphlift.guards.holding import GONE, held, is_static_type
 from graphlift.guards.kinds.constants import is_constant, same_constant
@@ -69,6 +70,36 @@ class SetItemsKind(Kind):
     def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
         now = show(tuple(values[0])) if isinstance(values[0], (set, frozenset)) else show(values[0])
         return f"the elements of {names[0]} were {show(tuple(map(held, payload)))}, now they are {now}"
+
+
+@kind
+class HashesKind(Kind):
+    """The hashes that a dictionary or set keeps, in the order of its table; None stands for any.
+
+    Payload: (tuple of hashes,).
+    """
+
+    name = "hashes"
+
+    def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
+        assert guard.source is not None
+        at = rows.at(guard.source)
+        rows.add("hashes", at, guard.payload[0])
+        return (at,), guard.payload[0]
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        if not isinstance(values[0], (dict, set, frozenset)):
+            return False
+        now = [value for _, value in _C.stored_hashes(values[0])]
+        return len(payload) == len(now) and all(
+            expected in (None, value) for expected, value in zip(payload, now, strict=True)
+        )
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return f"keeps the hashes {show(payload)}"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        return f"the keys of {names[0]} were stored under other hashes than now"
 
 
 def same_item(holder: Any, item: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from graphlift.errors import ObservedException
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
+from graphlift.variables import keys
 from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.builtin_object import BuiltinObjectVariable, constant
 from graphlift.variables.builtins.registry import builtin, refused
@@ -204,5 +205,5 @@ def _hash(tx: Tx, value: Var) -> Any:
     operand: VariableTracker = value.realize(tx)
     attr = attributes.user_special(tx, operand, "__hash__")
     if attr is None or (attr.raw is None and attr.written is None):
-        return operators.hash_(tx, operand)
-    return attributes.call_attr(tx, attr, operand, operand.python_type(tx), [])
+        return keys.hash_(tx, operand)
+    return keys.hash_of(tx, attributes.call_attr(tx, attr, operand, operand.python_type(tx), []))

@@ -10,7 +10,7 @@ import torch
 from graphlift.operators import COMPARE, REFLECTED_METHODS, SWAPPED
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
-from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
+from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import FOLDABLE, fold, fold_binary
 from graphlift.variables.slots import iteration
@@ -23,7 +23,6 @@ __all__ = [
     "compare",
     "contains",
     "equal",
-    "hash_",
     "inplace",
     "is_",
     "is_true",
@@ -272,16 +271,6 @@ def _is_cached(x: Any, y: Any) -> bool:
     if type(x) is bytes:
         return bool(x == y and len(x) < 2)
     return False
-
-
-def hash_(tx: Tx, a: Var) -> VariableTracker:
-    """``hash(a)``, where it depends on the value alone."""
-    operand: VariableTracker = a.realize(tx)
-    value = operand.snapshot(tx)
-    if value is UNKNOWN:
-        operand.hash_key(tx)  # raises for what cannot be hashed at all
-        tx.fail(Reason.IDENTITY, f"hash() of {operand!r}")
-    return fold(tx, hash, value)
 
 
 # --- membership -------------------------------------------------------------------------------------

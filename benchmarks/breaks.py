@@ -23,11 +23,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import engines
+import rows
 import torch
 
 import graphlift
 
 Program = Callable[..., Any]
+
+QUESTION = "breaks, warm call"
+TARGET = rows.Target("times plain", 1.1)
 
 #: Name -> makes the program and its arguments.
 SHAPES: dict[str, Callable[[], tuple[Program, Sequence[Any]]]] = {}
@@ -262,29 +266,32 @@ def big_graphs_between_breaks() -> tuple[Program, Sequence[Any]]:
 
 def seconds(function: Program, args: Sequence[Any], calls: int) -> float:
     """Time of one call, the mean of a few in a row."""
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(calls):
         function(*args)
-    return (time.perf_counter() - start) / calls
+    return (time.process_time() - start) / calls
 
 
-def measure(name: str, rounds: int) -> dict[str, float]:
-    """Best times of a plain and of a warm compiled call, in microseconds, and their ratio."""
+def measure(name: str, rounds: int) -> Iterator[rows.Row]:
+    """Times of a plain and of a warm compiled call."""
+    if name == LONG_LOOP:
+        yield long_loop()
+        return
     program, args = SHAPES[name]()
     compiled = graphlift.compile(program, backend="eager")
     for _ in range(WARM_CALLS):
         compiled(*args)
         program(*args)
     calls = max(1, int(0.02 / seconds(program, args, 3)))
-    best = {"plain": float("inf"), "compiled": float("inf")}
+    sides = ((rows.OURS, compiled), (rows.PLAIN, program))
+    samples: dict[str, list[float]] = {side: [] for side, _ in sides}
     gc.collect()
     gc.disable()
     for _ in range(rounds):
-        for which, function in (("plain", program), ("compiled", compiled)):
-            best[which] = min(best[which], seconds(function, args, calls))
+        for side, function in sides:
+            samples[side].append(seconds(function, args, calls))
     gc.enable()
-    figures = {f"{which}, us": value * 1e6 for which, value in best.items()}
-    return {**figures, "ratio": best["compiled"] / best["plain"]}
+    yield rows.Row(QUESTION, name, samples, target=TARGET)
 
 
 def resident_kib() -> int:
@@ -300,8 +307,8 @@ def depth_here() -> int:
     return depth
 
 
-def long_loop() -> dict[str, float]:
-    """100,000 breaks in one call: time beside plain Python, growth of depth and of memory."""
+def long_loop() -> rows.Row:
+    """100,000 breaks in one call: time beside plain Python; depth must not grow, growth of memory is told."""
 
     def program(x: Any, turns: int) -> tuple[float, int, int]:
         total, first, last = 0.0, 0, 0
@@ -316,30 +323,22 @@ def long_loop() -> dict[str, float]:
     for _ in range(2):
         compiled(x, 2000)
     before = resident_kib()
-    best = {"plain": float("inf"), "compiled": float("inf")}
+    sides = ((rows.OURS, compiled), (rows.PLAIN, program))
+    samples: dict[str, list[float]] = {side: [] for side, _ in sides}
     for _ in range(3):
-        for which, function in (("plain", program), ("compiled", compiled)):
-            start = time.perf_counter()
+        for side, function in sides:
+            start = time.process_time()
             _, first, last = function(x, 100_000)
-            best[which] = min(best[which], time.perf_counter() - start)
+            samples[side].append(time.process_time() - start)
             assert first == last, "the stack has grown"
-    return {"ratio": best["compiled"] / best["plain"], "memory, KiB": resident_kib() - before}
-
-
-def measured(name: str, rounds: int) -> dict[str, float]:
-    return long_loop() if name == LONG_LOOP else measure(name, rounds)
-
-
-def line(name: str, row: dict[str, float]) -> str:
-    if name == LONG_LOOP:
-        return f"{name:42}{row['memory, KiB']:9.0f} KiB more{row['ratio']:11.2f}x"
-    return f"{name:42}{row['plain, us']:9.1f} us{row['compiled, us']:9.1f} us{row['ratio']:7.2f}x"
+    more = resident_kib() - before
+    return rows.Row(QUESTION, LONG_LOOP, samples, target=TARGET, remark=f"{more} KiB more memory")
 
 
 def main() -> None:
-    chosen = engines.options(__doc__, rounds=7)
-    print(f"{'breaks, warm':42}{'plain':>12}{'graphlift':>12}{'ratio':>8}")
-    engines.table(chosen, [*SHAPES, LONG_LOOP], measured, line)
+    chosen = rows.options(__doc__, rounds=7)
+    engines.quiet_machine()
+    rows.table(chosen, QUESTION, rows.PLAIN, [*SHAPES, LONG_LOOP], measure)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import logging
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -177,9 +176,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--only", default="", help="models whose name contains this")
     only = parser.parse_args().only.lower()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    logging.disable(logging.WARNING)
+    engines.quiet_machine()
     print(f"{'graphs / operations':24}{'graphlift':>14}{'torch.compile':>16}  largest difference")
     with torch.no_grad():
         fewer = [name for name in MODELS if only in name.lower() and not compared(name)]

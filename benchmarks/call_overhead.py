@@ -1,54 +1,68 @@
 """What a warm call costs beside the graph itself: graphlift and torch.compile side by side.
 
-    python benchmarks/call_overhead.py [--rounds 5] [--only llama] [--json calls.json]
+    python benchmarks/call_overhead.py [--rounds 5] [--only linear] [--json calls.json]
 
 The backend returns the results of the first run ever after, so a warm call is guards and entry code alone.
-Both engines run in this process, turn about; the best median counts.
+Both engines run in this process, turn about. Cold rows sweep through 64 MB before each call.
 """
 
 from __future__ import annotations
 
+import statistics
 import sys
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import engines
 import programs
+import rows
 import torch
 
+QUESTION = "warm call"
 
-def measure(name: str, rounds: int) -> dict[str, float]:
-    """Best warm-call times of both engines, in microseconds; graphs of each."""
+#: What a warm call may take, in seconds; where there is none, a tenth of torch.compile's.
+TARGETS = {"two tensors": 0.3e-6, "100 linear layers": 4e-6, "400 linear layers": 15e-6}
+
+
+def cold_seconds(function: engines.Function, args: Sequence[Any], calls: int = 30) -> float:
+    """Time of one call with caches that hold other things: the median of a few."""
+    sweep = torch.zeros(64 * 2**20, dtype=torch.uint8)
+    taken = []
+    for _ in range(calls):
+        sweep.add_(1)
+        start = time.process_time()
+        function(*args)
+        taken.append(time.process_time() - start)
+    return statistics.median(taken)
+
+
+def measure(name: str, rounds: int) -> Iterator[rows.Row]:
+    """Warm-call times of both engines, hot and with cold caches."""
     fn, args = programs.CALLED[name]()
-    figures: dict[str, float] = {}
-    compiled = {}
-    for engine in engines.BOTH:
-        engines.say(f"{name}: {engine.name}")
-        compiled[engine.name], figures[f"{engine.name}, graphs"] = engines.warmed(engine, fn, args)
-    for _ in range(rounds):
-        for engine_name, function in compiled.items():
-            key = f"{engine_name}, us"
-            seconds = engines.seconds_per_call(function, args)
-            figures[key] = min(figures.get(key, float("inf")), seconds * 1e6)
-    engines.say("")
-    figures["ratio"] = figures["torch.compile, us"] / figures["graphlift, us"]
-    return figures
+    compiled = {engine.name: engines.warmed(engine, fn, args)[0] for engine in engines.BOTH}
 
+    def hot(engine: engines.Engine) -> float:
+        return engines.seconds_per_call(compiled[engine.name], args)
 
-def line(name: str, row: dict[str, float]) -> str:
-    return (
-        f"{name:28}{row['graphlift, us']:9.2f} us{row['torch.compile, us']:13.2f} us"
-        f"{row['ratio']:7.1f}x  {row['graphlift, graphs']} and {row['torch.compile, graphs']}"
-    )
+    def cold(engine: engines.Engine) -> float:
+        return cold_seconds(compiled[engine.name], args)
+
+    bound = TARGETS.get(name)
+    target = rows.Target("times less", 10) if bound is None else rows.Target("at most", bound)
+    yield rows.Row(QUESTION, name, engines.alternating(hot, rounds), target=target)
+    yield rows.Row(QUESTION, f"{name}, caches cold", engines.alternating(cold, 2))
 
 
 def main() -> None:
-    chosen = engines.options(__doc__, rounds=5)
+    chosen = rows.options(__doc__, rounds=5)
+    engines.quiet_machine()
     with torch.no_grad():
         engines.warm_up()
-        print(f"{'warm call':28}{'graphlift':>12}{'torch.compile':>16}{'ratio':>8}  graphs")
-        engines.table(chosen, programs.CALLED, measure, line)
+        rows.table(chosen, QUESTION, rows.STOCK, programs.CALLED, measure)
 
 
 if __name__ == "__main__":

@@ -8,46 +8,48 @@ Both run in this process, turn about; each round starts with nothing remembered.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import engines
 import programs
+import rows
 import torch
 
+QUESTION = "first call"
 
-def measure(name: str, rounds: int) -> dict[str, float]:
-    """Best first-call times of both engines and plain Python's call, in milliseconds; graphs of each."""
+#: How many times less than torch.compile's a first call is to take.
+TARGETS = {"two tensors": 10, "blocks": 40, "one function": 10}
+
+
+def target(name: str) -> rows.Target:
+    """The target of a program; 20 for the models."""
+    return rows.Target("times less", next((t for key, t in TARGETS.items() if name.startswith(key)), 20))
+
+
+def measure(name: str, rounds: int) -> Iterator[rows.Row]:
+    """First-call times of both engines."""
     fn, args = programs.CAPTURED[name]()
-    figures: dict[str, float] = {}
-    for number in range(rounds):
-        for engine in engines.BOTH:
-            engines.say(f"{name}: round {number + 1} of {rounds}, {engine.name}")
-            seconds, graphs = engines.first_call_seconds(engine, fn, args)
-            key = f"{engine.name}, ms"
-            figures[key] = min(figures.get(key, float("inf")), seconds * 1e3)
-            figures[f"{engine.name}, graphs"] = graphs
-    engines.say("")
-    figures["plain, ms"] = engines.seconds_per_call(fn, args) * 1e3
-    figures["ratio"] = figures["torch.compile, ms"] / figures["graphlift, ms"]
-    return figures
+    graphs: dict[str, int] = {}
 
+    def first_call(engine: engines.Engine) -> float:
+        seconds, graphs[engine.name] = engines.first_call_seconds(engine, fn, args)
+        return seconds
 
-def line(name: str, row: dict[str, float]) -> str:
-    return (
-        f"{name:28}{row['graphlift, ms']:9.1f} ms{row['torch.compile, ms']:13.1f} ms"
-        f"{row['plain, ms']:7.1f} ms{row['ratio']:7.1f}x"
-        f"  {row['graphlift, graphs']} and {row['torch.compile, graphs']}"
-    )
+    samples = engines.alternating(first_call, rounds)
+    counts = sorted(set(graphs.values()))
+    remark = "" if counts == [1] else f"graphs: {', '.join(f'{n} {engine}' for engine, n in graphs.items())}"
+    yield rows.Row(QUESTION, name, samples, target=target(name), remark=remark)
 
 
 def main() -> None:
-    chosen = engines.options(__doc__, rounds=3)
+    chosen = rows.options(__doc__, rounds=3)
+    engines.quiet_machine()
     with torch.no_grad():
         engines.warm_up()
-        print(f"{'first call':28}{'graphlift':>12}{'torch.compile':>16}{'plain':>10}{'ratio':>8}  graphs")
-        engines.table(chosen, programs.CAPTURED, measure, line)
+        rows.table(chosen, QUESTION, rows.STOCK, programs.CAPTURED, measure)
 
 
 if __name__ == "__main__":

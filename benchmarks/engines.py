@@ -1,16 +1,17 @@
-"""The two engines that are measured side by side, behind one face."""
+"""The two engines that are measured side by side, behind one face.
+
+Time is the process's processor time: it does not count what other processes of a busy machine take.
+"""
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
+import logging
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -82,9 +83,9 @@ def first_call_seconds(engine: Engine, fn: Function, args: Sequence[Any]) -> tup
     graphs = 0
     compiled = engine.compile(fn, backend=as_it_is)
     gc.collect()
-    start = time.perf_counter()
+    start = time.process_time()
     compiled(*args)
-    return time.perf_counter() - start, graphs
+    return time.process_time() - start, graphs
 
 
 def warmed(engine: Engine, fn: Function, args: Sequence[Any]) -> tuple[Function, int]:
@@ -107,54 +108,32 @@ def say(text: str) -> None:
 def seconds_per_call(fn: Function, args: Sequence[Any], budget: float = 0.05) -> float:
     """Time of one warm call: median over rounds of as many calls as fit."""
     fn(*args)
-    start = time.perf_counter()
+    start = time.process_time()
     fn(*args)
-    once = max(time.perf_counter() - start, 1e-7)
+    once = max(time.process_time() - start, 1e-7)
     number = max(1, int(budget / 5 / once))
     rounds = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(number):
             fn(*args)
-        rounds.append((time.perf_counter() - start) / number)
+        rounds.append((time.process_time() - start) / number)
     return statistics.median(rounds)
 
 
-# --- main programs -----------------------------------------------------------------------------------
+def alternating(measure: Callable[[Engine], float], rounds: int) -> dict[str, list[float]]:
+    """Samples of both engines, turn about."""
+    samples: dict[str, list[float]] = {engine.name: [] for engine in BOTH}
+    for number in range(rounds):
+        for engine in BOTH:
+            say(f"round {number + 1} of {rounds}, {engine.name}")
+            samples[engine.name].append(measure(engine))
+    say("")
+    return samples
 
-Figures = dict[str, dict[str, float]]
 
-
-def options(description: str | None, rounds: int) -> argparse.Namespace:
-    """What a measuring program is asked on the command line: `rounds`, `only`, `json`."""
-    parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=rounds)
-    parser.add_argument("--only", default="", help="programs whose name contains this")
-    parser.add_argument("--json", help="write the figures to this file")
-    chosen = parser.parse_args()
-    chosen.only = chosen.only.lower()
+def quiet_machine() -> None:
+    """One thread, the same random numbers, no chatter."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    return chosen
-
-
-def table(
-    chosen: argparse.Namespace,
-    names: Iterable[str],
-    measure: Callable[[str, int], dict[str, float]],
-    line: Callable[[str, dict[str, float]], str],
-) -> Figures:
-    """Measure what was asked for, a printed line each, and write the figures where that was asked for.
-
-    Arguments:
-        measure: gives the figures of a program for a number of rounds.
-        line: shows them.
-    """
-    figures: Figures = {}
-    for name in names:
-        if chosen.only in name.lower():
-            figures[name] = measure(name, chosen.rounds)
-            print(line(name, figures[name]), flush=True)
-    if chosen.json:
-        Path(chosen.json).write_text(json.dumps(figures, indent=1), encoding="utf-8")
-    return figures
+    logging.disable(logging.WARNING)

@@ -51,11 +51,13 @@ demo: demo-environment build ## real models, eager and compiled side by side
 first: build ## the README's first example
 	$(PY) examples/first.py
 
-bench: demo-environment build ## capture time and call overhead beside torch.compile, breaks beside plain Python
-	$(PY) benchmarks/capture.py
-	$(PY) benchmarks/call_overhead.py
+bench-environment:
+	@python=$$(.ci/find-python $(PYTHON_VERSION)) || { echo "graphlift needs CPython $(PYTHON_VERSION) with headers: no such interpreter found"; exit 1; }; \
+	"$$python" .ci/environment.py $(VENV) $(addprefix requirements/,base.txt test.txt demo.txt bench.txt)
+
+bench: bench-environment build ## every benchmark beside torch.compile, targets, a picture in build/bench
+	$(PY) benchmarks/all.py
 	$(PY) benchmarks/broken_models.py
-	$(PY) benchmarks/breaks.py
 
 stress: build ## long runs: a million calls, ten thousand captures, eight threads, deep recursion, all forced breaks
 	@for program in tests/stress/[a-z]*.py; do echo "== $$program"; $(PY) $$program || exit 1; done

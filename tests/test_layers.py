@@ -20,7 +20,7 @@ CSRC = ROOT / "csrc"
 
 #: Layers from the lowest to the highest; inside a layer, each entry may import those before it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("user_frames", "reasons", "errors", "config", "events", "records"),
+    ("user_frames", "reasons", "errors", "config", "profile", "events", "records"),
     ("_C", "quiet", "eval_frame", "bytecode", "interop", "polyfills", "rules", "backends"),
     ("comparison", "verification"),
     ("operators", "metadata", "graph_value", "sources", "heap", "protocol", "dynamic"),

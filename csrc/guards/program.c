@@ -251,31 +251,50 @@ static int call_audit(GuardProgram *self, const GlRun *run, Py_ssize_t failed)
     return result == NULL ? -1 : 0;
 }
 
-/* Sets `failed`; -1 with an error set when memory is short or the audit objects. */
-static int run_program(GuardProgram *self, GlRun *run, Py_ssize_t *failed, PyObject **bound)
+/* Memory for the registers and what is owned: `small` where it is big enough. NULL with an error set. */
+static PyObject **take_registers(const GuardProgram *self, PyObject **small)
 {
-    PyObject *small[2 * SMALL_PROGRAM];
-    PyObject **registers = small;
-    int error = 0;
-    if (self->registers > SMALL_PROGRAM) {
-        registers = PyMem_New(PyObject *, 2 * self->registers);
-        if (registers == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
+    if (self->registers <= SMALL_PROGRAM) {
+        return small;
     }
+    PyObject **registers = PyMem_New(PyObject *, 2 * self->registers);
+    if (registers == NULL) {
+        PyErr_NoMemory();
+    }
+    return registers;
+}
+
+static void begin_run(const GuardProgram *self, GlRun *run, PyObject **registers)
+{
     run->values = registers;
     run->owned = registers + self->registers;
     run->nowned = 0;
     run->owning = self->calls_out || gl_tensor_fallback || gl_state_fallback;
+}
+
+static void let_go(GlRun *run, Py_ssize_t keep)
+{
+    while (run->nowned > keep) {
+        Py_DECREF(run->owned[--run->nowned]);
+    }
+}
+
+/* Sets `failed`; -1 with an error set when memory is short or the audit objects. */
+static int run_program(GuardProgram *self, GlRun *run, Py_ssize_t *failed, PyObject **bound)
+{
+    PyObject *small[2 * SMALL_PROGRAM];
+    PyObject **registers = take_registers(self, small);
+    int error = 0;
+    if (registers == NULL) {
+        return -1;
+    }
+    begin_run(self, run, registers);
     *failed = run_nodes(self, run);
     if (*failed < 0 && bound != NULL && self->noutputs > 0) {
         *bound = make_outputs(self, run);
         error = *bound == NULL;
     }
-    for (Py_ssize_t i = 0; i < run->nowned; i++) {
-        Py_DECREF(run->owned[i]);
-    }
+    let_go(run, 0);
     if (registers != small) {
         PyMem_Free(registers);
     }
@@ -348,6 +367,13 @@ static PyObject *program_set_audit(GuardProgram *self, PyObject *audit)
     Py_RETURN_NONE;
 }
 
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
 static PyObject *program_measure(GuardProgram *self, PyObject *args)
 {
     PyObject *function, *params;
@@ -355,8 +381,7 @@ static PyObject *program_measure(GuardProgram *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO!n:measure", &function, &PyTuple_Type, &params, &times)) {
         return NULL;
     }
-    struct timespec start, end;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    double start = now_ns();
     for (Py_ssize_t i = 0; i < times; i++) {
         GlRun run = {.function = function,
                      .params = ((PyTupleObject *)params)->ob_item,
@@ -365,9 +390,72 @@ static PyObject *program_measure(GuardProgram *self, PyObject *args)
             return NULL;
         }
     }
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    double ns = (double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec);
+    double ns = now_ns() - start;
     return Py_BuildValue("nd", failed, times > 0 ? ns / (double)times : 0.0);
+}
+
+/* The time of a node in ns, the best of a few means; below nought when it does not hold. Its last run is the
+ * one that those behind it build on. */
+static double profile_node(const GlNode *node, GlRun *run, Py_ssize_t times)
+{
+    Py_ssize_t owned = run->nowned;
+    double best = -1.0;
+    for (int batch = 0; batch < 4; batch++) {
+        double start = now_ns();
+        for (Py_ssize_t i = 0; i < times; i++) {
+            let_go(run, owned);
+            if (!node->run(node, run)) {
+                return -1.0;
+            }
+        }
+        double mean = (now_ns() - start) / (double)times;
+        best = best < 0 || mean < best ? mean : best;
+    }
+    return best;
+}
+
+static int profile_nodes(const GuardProgram *self, GlRun *run, Py_ssize_t times, PyObject *found)
+{
+    for (Py_ssize_t i = 0; i < self->size; i++) {
+        double ns = profile_node(&self->nodes[i], run, times);
+        if (ns < 0) {
+            return 0;
+        }
+        PyObject *number = PyFloat_FromDouble(ns);
+        int failed = number == NULL || PyList_Append(found, number) < 0;
+        Py_XDECREF(number);
+        if (failed) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *program_profile(GuardProgram *self, PyObject *args)
+{
+    PyObject *function, *params, *small[2 * SMALL_PROGRAM];
+    Py_ssize_t times;
+    if (!PyArg_ParseTuple(args, "OO!n:profile", &function, &PyTuple_Type, &params, &times)) {
+        return NULL;
+    }
+    PyObject *found = PyList_New(0);
+    PyObject **registers = found == NULL ? NULL : take_registers(self, small);
+    if (registers == NULL) {
+        Py_XDECREF(found);
+        return NULL;
+    }
+    GlRun run = {.function = function,
+                 .params = ((PyTupleObject *)params)->ob_item,
+                 .nparams = PyTuple_GET_SIZE(params)};
+    begin_run(self, &run, registers);
+    if (profile_nodes(self, &run, times < 1 ? 1 : times, found) < 0) {
+        Py_CLEAR(found);
+    }
+    let_go(&run, 0);
+    if (registers != small) {
+        PyMem_Free(registers);
+    }
+    return found;
 }
 
 static Py_ssize_t program_length(PyObject *self) { return ((GuardProgram *)self)->size; }
@@ -379,6 +467,8 @@ static PyMethodDef program_methods[] = {
      "bind(function, params) -> tuple | None\n\nThe values of the outputs, or None when a guard fails."},
     {"set_audit", (PyCFunction)program_set_audit, METH_O,
      "set_audit(callable | None)\n\nCall it after each run with (function, params, failed node or -1)."},
+    {"profile", (PyCFunction)program_profile, METH_VARARGS,
+     "profile(function, params, times) -> list\n\nMean time of each node in ns, up to one that does not hold."},
     {"measure", (PyCFunction)program_measure, METH_VARARGS,
      "measure(function, params, times) -> (failed, ns)\n\nRun many times; the last result and the mean time."},
     {NULL, NULL, 0, NULL},

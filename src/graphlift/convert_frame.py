@@ -18,7 +18,7 @@ from graphlift import _C, config, events
 from graphlift.backends import compile_graph
 from graphlift.bytecode.verify import verify_code
 from graphlift.errors import ObservedException, SkipFrame, Unsupported
-from graphlift.guards.compile import CompiledGuards, compile_guards
+from graphlift.guards.compile import CompiledGuards, compile_guards, guard_costs
 from graphlift.guards.explain import failed_guard
 from graphlift.guards.guard import Guard
 from graphlift.guards.holding import NotGuardableError
@@ -27,6 +27,7 @@ from graphlift.interpreter.graph_break import Cut, SegmentName
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
 from graphlift.meta_propagation.state import changes_state
 from graphlift.output_graph import CapturedGraph
+from graphlift.profile import FunctionClock, GuardCost, Profile
 from graphlift.quiet import capturing, collector_back, collector_paused
 from graphlift.reasons import Reason
 from graphlift.segments import Segment, Segments
@@ -122,6 +123,8 @@ class Conversion:
         self.segments = segments
         self.id = events.new_capture_id()
         self.seconds: dict[str, float] = {}
+        self._clock = FunctionClock() if events.listening(events.CaptureProfiled) else None
+        self._costs: Sequence[GuardCost] = ()
 
     def run(self, recompiling: Sequence[str] = ()) -> _C.Entry | None:
         """Capture the frame; None when CPython is to run it and it was not even looked at.
@@ -146,7 +149,15 @@ class Conversion:
                 raise
             return None
         finally:
-            events.emit(events.CaptureFinished(self.id, self.code, outcome, self.seconds))
+            profile = self._profile()
+            events.emit(events.CaptureFinished(self.id, self.code, outcome, self.seconds, profile))
+
+    def _profile(self) -> Profile | None:
+        if self._clock is None:
+            return None
+        profile = Profile(self._clock.functions(), self._costs)
+        events.emit(events.CaptureProfiled(self.id, self.code, profile))
+        return profile
 
     def _entry(self) -> _C.Entry | None:
         with collector_paused():
@@ -167,6 +178,7 @@ class Conversion:
         that they will be needed.
         """
         capture = new_capture(self.settings, self.policy, careful)
+        capture.clock = self._clock
         try:
             return self._tried(capture, careful)
         except NotGuardableError as error:
@@ -272,6 +284,8 @@ class Conversion:
     def _guards(self, assumptions: list[Assumption], outputs: Sequence[Source]) -> CompiledGuards:
         guards = [Guard(row.kind, row.source, row.payload, row.where) for row in assumptions]
         compiled = compile_guards(guards, outputs, check=config.check_guards)
+        if self._clock is not None:
+            self._costs = guard_costs(compiled, self.function, self.params)
         if events.listening(events.EntryAdded):
             events.emit(events.EntryAdded(self.id, self.code, guards, compiled.lines))
         return compiled

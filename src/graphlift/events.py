@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Literal, Protocol
 
+from graphlift.profile import Profile
 from graphlift.reasons import Reason
 from graphlift.user_frames import Place, UserFrame
 
@@ -210,11 +211,21 @@ class CaptureFinished(Event):
         code: the user's code object.
         outcome: what came of it.
         seconds: time by phase, e.g. ``{"translate": 0.002, "backend": 0.1}``.
+        profile: where the time went, if somebody listens to `CaptureProfiled`.
     """
 
     code: CodeType
     outcome: Outcome
     seconds: Mapping[str, float] = field(default_factory=dict)
+    profile: Profile | None = None
+
+
+@dataclass(slots=True)
+class CaptureProfiled(Event):
+    """The profile of a capture, right before `CaptureFinished`; that somebody listens turns profiling on."""
+
+    code: CodeType
+    profile: Profile
 
 
 Listener = Callable[[Any], None]

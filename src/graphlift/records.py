@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from graphlift import config, events
 from graphlift.events import Outcome
+from graphlift.profile import Profile
 from graphlift.reasons import Reason
 from graphlift.user_frames import Place, UserFrame
 
@@ -128,6 +129,7 @@ class CaptureRecord:
         breaks: where graphs were cut; a place that other captures of the same owner met, too, is one object.
         guard_count: guards of the entry made.
         seconds: time by phase.
+        profile: where the time went and what each guard costs, if the ``time`` log was on, else None.
         error: graphlift's own failure, as text, or None.
         left_to_python: why what was captured runs no more, or None; see `config.give_up_below`.
     """
@@ -144,6 +146,7 @@ class CaptureRecord:
     breaks: list[Break] = field(default_factory=list)
     guard_count: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
+    profile: Profile | None = None
     error: str | None = None
     left_to_python: str | None = None
     _guard_lines: Callable[[], Sequence[str]] = field(default=tuple, repr=False)
@@ -172,7 +175,12 @@ class CaptureRecord:
             f"{self.total_seconds * 1e3:.1f} ms"
         )
         text = "\n  because ".join((text, *self.recompile_reasons))
-        return f"{text}\n  runs plainly since: {self.left_to_python}" if self.left_to_python else text
+        if self.left_to_python:
+            text = f"{text}\n  runs plainly since: {self.left_to_python}"
+        if self.profile is not None:
+            phases = ", ".join(f"{name} {seconds * 1e3:.2f} ms" for name, seconds in self.seconds.items())
+            text = "\n  ".join((text, f"capture time by phase: {phases}", *self.profile.lines()))
+        return text
 
 
 class CaptureLog:
@@ -227,6 +235,7 @@ def _finished(event: events.CaptureFinished) -> None:
     if record is not None:
         record.outcome = event.outcome
         record.seconds = dict(event.seconds)
+        record.profile = event.profile
 
 
 def _graph(event: events.GraphFinished) -> None:

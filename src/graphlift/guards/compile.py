@@ -7,7 +7,7 @@ object of the user's outlives the capture through it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from graphlift import _C
 from graphlift.guards import kinds  # noqa: F401  (fills the table of kinds)
 from graphlift.guards.guard import PRESENCE, Guard, Kind, find_kind
 from graphlift.guards.places import MISSING, Row, Rows, name_of, read, sort_of_place
+from graphlift.profile import GuardCost
 from graphlift.sources import ParamSource, Source
 
 
@@ -89,6 +90,10 @@ class GuardTable:
                 high = middle - 1
         return self.checks[low]
 
+    def spans(self) -> Iterator[tuple[Check, int, int]]:
+        """Each guard with its first row and the one behind its last."""
+        return zip(self.checks, self._first_rows, self._first_rows[1:], strict=False)
+
     def values(self, check: Check, function: Any, params: Sequence[Any]) -> list[Any]:
         """What is at the places of a guard now, read by Python; `MISSING` for what is not there."""
         return [read(self.rows, at, function, params) for at in check.ats]
@@ -134,6 +139,21 @@ class CompiledGuards(GuardTable):
     ) -> None:
         super().__init__(rows, lasting, first_rows)
         self.program: Final = _C.GuardProgram(rows.for_program(), outputs)
+
+
+#: Runs in a row of each node when costs are measured.
+_COST_RUNS: Final = 25
+
+
+def guard_costs(compiled: CompiledGuards, function: Any, params: tuple[Any, ...]) -> list[GuardCost]:
+    """What each guard costs for a call, dearest first; those behind one that fails are left out."""
+    nodes = compiled.program.profile(function, params, _COST_RUNS)
+    found = []
+    for check, first, end in compiled.spans():
+        if end > len(nodes):
+            break
+        found.append(GuardCost(compiled.line(check), sum(nodes[first:end])))
+    return sorted(found, key=lambda row: row.nanoseconds, reverse=True)
 
 
 def values_by_identity(values: Sequence[Any]) -> list[Any]:

@@ -20,6 +20,7 @@ from graphlift.dynamic import DynamicPolicy
 from graphlift.graph_value import GraphValue, SymValue
 from graphlift.heap import Handle, Heap
 from graphlift.output_graph import OutputGraph
+from graphlift.profile import FunctionClock
 from graphlift.protocol import Make, Tx, Var, Where
 from graphlift.reasons import Reason
 from graphlift.rules.tensor_members import class_version
@@ -104,6 +105,7 @@ class Capture:
         grad_mode: whether grad mode was on at the beginning.
         entered: torch's global state at the beginning of each ``with`` block, by what leaves it.
         writes: when what the backend makes of the graph writes to its inputs.
+        clock: adds up time by function in the profile mode, else None.
         calls: Python functions called so far.
         turns: turns of loops so far.
     """
@@ -140,6 +142,7 @@ class Capture:
         self.entered: dict[Var, Any] = {}
         self.writes = writes_of(settings.backend)
         self._builders: list[Builder] = []
+        self.clock: FunctionClock | None = None
         self.calls = 0
         self.turns = 0
 

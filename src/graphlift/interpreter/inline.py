@@ -40,7 +40,8 @@ def inline(
     frame = FrameState(code, decode(code), bound, closure, module_globals)
     callee = InliningInstructionTranslator(tx.capture, frame, tx)
     callee.last = tx.begin_call(function)
-    callee.run()
+    clock = tx.capture.clock
+    callee.run() if clock is None else clock.run(code, callee.run)
     result: Var = callee.result
     return result
 
@@ -75,7 +76,8 @@ def resume(
             return True, callee.result
     else:
         frame.stack.append(tx.make.constant(None) if sent is None else sent)
-    word = callee.run()
+    clock = tx.capture.clock
+    word = callee.run() if clock is None else clock.run(callee.code, callee.run)
     return word == YIELDED, callee.result
 
 

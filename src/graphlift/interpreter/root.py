@@ -114,7 +114,8 @@ class InstructionTranslator(InstructionTranslatorBase):
         """
         body = PyCodegen(lambda value: anchor(self, value))
         try:
-            self.run()
+            clock = self.capture.clock
+            self.run() if clock is None else clock.run(self.code, self.run)
         except Unsupported as cut:
             if segment_name is None:
                 raise

@@ -44,6 +44,8 @@ class ExplainOutput(Gathered):
         if self.times:
             phases = ", ".join(f"{name} {seconds * 1e3:.2f} ms" for name, seconds in self.times.items())
             parts += ["", f"Times: {phases}"]
+        for profile in self.profiles:
+            parts += ["", *profile.lines()]
         for error in self.failures:
             parts += ["", f"graphlift failed: {type(error).__name__}: {error}"]
         return "\n".join(parts)

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphlift import events
+from graphlift.profile import Profile
 from graphlift.records import Break, Breaks
 from graphlift.report.text import place
 
 #: The events that an explanation is made from.
 KINDS: tuple[type[events.Event], ...] = (
     events.CaptureFinished,
+    events.CaptureProfiled,
     events.EntryAdded,
     events.GraphBroken,
     events.GraphFinished,
@@ -31,6 +33,7 @@ class Gathered:
         breaks: where the graph was cut, and why.
         guards: what the captures assumed, a line each.
         times: seconds by phase, all captures together.
+        profiles: for each frame that was followed, where the time went and what its guards cost.
         captures: one line for each frame looked at.
         failures: graphlift's own errors.
     """
@@ -40,6 +43,7 @@ class Gathered:
     breaks: Breaks = field(default_factory=Breaks)
     guards: list[str] = field(default_factory=list)
     times: dict[str, float] = field(default_factory=dict)
+    profiles: list[Profile] = field(default_factory=list)
     captures: list[str] = field(default_factory=list)
     failures: list[BaseException] = field(default_factory=list)
 
@@ -97,6 +101,8 @@ class Gathered:
                 self.guards.extend(event.lines())
             case events.InternalFailure():
                 self.failures.append(event.error)
+            case events.CaptureProfiled():
+                self.profiles.append(event.profile)
             case events.CaptureFinished():
                 for phase, seconds in event.seconds.items():
                     self.times[phase] = self.times.get(phase, 0.0) + seconds

@@ -50,7 +50,11 @@ ARTIFACTS: dict[str, Artifact] = {
     "bytecode": Artifact((events.BytecodeMade,), text.of_bytecode, "original and emitted code"),
     "trace_bytecode": Artifact((events.Step,), text.of_step, "each instruction with the stack before it"),
     "graph_code": Artifact((events.GraphFinished,), text.of_graph, "the graphs"),
-    "time": Artifact((events.CaptureFinished,), text.of_times, "how long each capture took, by phase"),
+    "time": Artifact(
+        (events.CaptureFinished, events.CaptureProfiled),
+        text.of_times,
+        "how long each capture took, by phase and function; what each guard costs a call",
+    ),
 }
 
 _ROOT = logging.getLogger("graphlift")

@@ -38,6 +38,7 @@ def to_html(gathered: Gathered) -> str:
         _section("Guards", _lines(gathered.guards)),
         _section("Frames", _lines(gathered.captures)),
         _section("Time", _times(gathered)),
+        _section("Profile", _lines([line for profile in gathered.profiles for line in profile.lines()])),
     ]
     title = escape(gathered.function)
     head = f"<meta charset='utf-8'><title>{title}</title><style>{STYLE}</style>"

@@ -51,8 +51,10 @@ def of_graph(event: events.GraphFinished) -> str:
     return f"GRAPH of {place(event.code)}: {event.graph.node_count} operations\n{event.graph.readable()}"
 
 
-def of_times(event: events.CaptureFinished) -> str:
-    """Time by phase, in milliseconds."""
+def of_times(event: events.CaptureFinished | events.CaptureProfiled) -> str:
+    """Time by phase, in milliseconds; or by function, with the costs of guards."""
+    if isinstance(event, events.CaptureProfiled):
+        return "\n  ".join((f"PROFILE of {place(event.code)}", *event.profile.lines()))
     total = sum(event.seconds.values())
     phases = ", ".join(f"{name} {seconds * 1e3:.2f}" for name, seconds in event.seconds.items())
     text = f"TIME {place(event.code)}: {total * 1e3:.2f} ms, {event.outcome}"

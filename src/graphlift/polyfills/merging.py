@@ -1,6 +1,6 @@
-"""The merging of ``**`` arguments at a call.
+"""The merging of what stands behind ``**``, at a call and in a dictionary display.
 
-Stands for the opcode DICT_MERGE: https://docs.python.org/3/library/dis.html#opcode-DICT_MERGE
+Stands for the opcodes DICT_MERGE and DICT_UPDATE: https://docs.python.org/3/library/dis.html#opcode-DICT_MERGE
 """
 
 from __future__ import annotations
@@ -16,11 +16,32 @@ def merge_keywords(into: dict[Any, Any], more: Any, name: str) -> None:
         more: what stands behind ``**``.
         name: the callable's name for messages, e.g. ``f()``.
     """
-    if not isinstance(more, dict) and not hasattr(more, "keys"):
-        raise TypeError(f"{name} argument after ** must be a mapping, not {type(more).__name__}")
-    for key in more.keys():  # noqa: SIM118 - a mapping's keys are what `keys` says
-        if not isinstance(key, str):
-            raise TypeError("keywords must be strings")
-        if key in into:
-            raise TypeError(f"{name} got multiple values for keyword argument '{key}'")
-        into[key] = more[key]
+    error = None
+    try:
+        for key in more.keys():  # noqa: SIM118 - a mapping's keys are what `keys` says
+            if not isinstance(key, str):
+                error = "keywords must be strings"
+                break
+            if key in into:
+                error = f"{name} got multiple values for keyword argument '{key}'"
+                break
+            into[key] = more[key]
+    except AttributeError:
+        error = f"{name} argument after ** must be a mapping, not {type(more).__name__}"
+    if error is not None:  # a failed look-up is no context of this error
+        raise TypeError(error)
+
+
+def update_display(into: dict[Any, Any], more: Any) -> None:
+    """Add the items of `more` to a dictionary under construction."""
+    if isinstance(more, dict):
+        into.update(more)
+        return
+    is_mapping = True
+    try:
+        for key in more.keys():  # noqa: SIM118 - as above
+            into[key] = more[key]
+    except AttributeError:
+        is_mapping = False
+    if not is_mapping:  # the other error is no context of this one
+        raise TypeError(f"'{type(more).__name__}' object is not a mapping")

@@ -322,7 +322,7 @@ class ClassVariable(VariableTracker):
             if name in handle.real and name not in (handle.table or {}):
                 codegen.run(type.__delattr__, [self, ConstantVariable(name)])
 
-    def called_name(self) -> str:
+    def called_name(self, tx: Tx) -> str:
         """See `slots.calls.callable_name`."""
         return type_name(self.value)
 

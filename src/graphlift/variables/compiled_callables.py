@@ -76,10 +76,10 @@ class CompiledFunctionVariable(UserDefinedObject):
     def delattr_(self, tx: Tx, name: str) -> None:
         self.refuse(tx, f"deleting attribute {name!r}")
 
-    def called_name(self) -> str:
+    def called_name(self, tx: Tx) -> str:
         """See `slots.calls.callable_name`."""
         name = getattr(self.function, "called_name", None)
-        return "compiled function" if name is None else str(name())
+        return "compiled function" if name is None else str(name(tx))
 
     def __repr__(self) -> str:
         return f"CompiledFunctionVariable({self.function!r})"

@@ -141,7 +141,7 @@ class FunctionVariable(VariableTracker):
         """For messages."""
         return self.names[1] if self.real is None else self.real.__qualname__
 
-    def called_name(self) -> str:
+    def called_name(self, tx: Tx) -> str:
         """See `slots.calls.callable_name`."""
         module = None if self.real is None else self.real.__module__
         return self.qualname() if module in (None, "builtins") else f"{module}.{self.qualname()}"

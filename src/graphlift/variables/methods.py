@@ -92,10 +92,10 @@ class BoundMethodVariable(VariableTracker):
     def hash_key(self, tx: Tx) -> Hashable:
         return self.refuse(tx, "hash()")
 
-    def called_name(self) -> str:
+    def called_name(self, tx: Tx) -> str:
         """See `slots.calls.callable_name`."""
         name = getattr(self.function, "called_name", None)
-        return "method" if name is None else str(name())
+        return "method" if name is None else str(name(tx))
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(MethodType, [self.function, self.instance])
@@ -171,6 +171,8 @@ class BuiltinMethodVariable(VariableTracker):
             return self.instance.realize(tx)  # type: ignore[no-any-return]
         if name == "__name__":
             return tx.make.constant(self.name)  # type: ignore[return-value]
+        if name == "__qualname__":
+            return tx.make.constant(self.called_name(tx))  # type: ignore[return-value]
         if name == "__call__":
             return self
         return self.refuse(tx, f"attribute {name!r}")
@@ -178,9 +180,14 @@ class BuiltinMethodVariable(VariableTracker):
     def hash_key(self, tx: Tx) -> Hashable:
         return self.refuse(tx, "hash()")
 
-    def called_name(self) -> str:
-        """See `slots.calls.callable_name`."""
-        return self.name
+    def called_name(self, tx: Tx) -> str:
+        """See `slots.calls.callable_name`. Mirrors meth_get__qualname__ and wrapper_qualname."""
+        instance = self.instance.realize(tx)
+        cls = instance.value if isinstance(instance, ClassVariable) else instance.python_type(tx)
+        if self.python_type(tx) is _METHOD_WRAPPER:
+            attr = type_lookup(tx, instance.python_type(tx), self.name)
+            cls = attr.raw.__objclass__ if attr is not None else cls
+        return f"{cls.__qualname__}.{self.name}"
 
     def reconstruct(self, codegen: Codegen) -> None:
         if isinstance(self.instance, (UserDefinedObject, ClassVariable)):

@@ -58,8 +58,14 @@ def CALL_KW(tx: Translator, count: int) -> None:
 def CALL_FUNCTION_EX(tx: Translator, has_kwargs: bool) -> None:
     keywords = tx.stack.pop() if has_kwargs else None
     star = tx.stack.pop()
-    args: list[Var] = list(iteration.unpack(tx, star))
-    function, args = _pop_callable(tx, list(args))
+    known = star.realize(tx).unpack(tx)
+    args = [NULL] if known is None else list(known)
+    function, args = _pop_callable(tx, args)
+    if known is None:
+        wrong = ""
+        if not iteration.is_iterable(tx, star.realize(tx)):
+            wrong = f"{tx.callable_name(function)} argument after * must be an iterable, not {{}}"
+        args[-1:] = iteration.unpack(tx, star, wrong)
     kwargs = {} if keywords is None else tx.keyword_arguments(keywords)
     tx.stack.append(tx.call(function, args, kwargs))
 

@@ -100,13 +100,7 @@ def FORMAT_WITH_SPEC(tx: Translator, operand: None) -> None:
 
 # --- growing ones under construction ----------------------------------------------------------------
 
-_GROW = {
-    "LIST_APPEND": "append",
-    "SET_ADD": "add",
-    "LIST_EXTEND": "extend",
-    "SET_UPDATE": "update",
-    "DICT_UPDATE": "update",
-}
+_GROW = {"LIST_APPEND": "append", "SET_ADD": "add", "SET_UPDATE": "update"}
 
 
 @family(*_GROW)
@@ -118,6 +112,19 @@ def _grow(name: str) -> Handler:
         calls.call_method(tx, tx.stack[-depth], method, [value], {})
 
     return run
+
+
+@handler
+def LIST_EXTEND(tx: Translator, depth: int) -> None:
+    value = tx.stack.pop()
+    added = tx.make.list(iteration.unpack(tx, value, "Value after * must be an iterable, not {}"))
+    calls.call_method(tx, tx.stack[-depth], "extend", [added], {})
+
+
+@handler
+def DICT_UPDATE(tx: Translator, depth: int) -> None:
+    value = tx.stack.pop()
+    tx.run_host(merging.update_display, [tx.stack[-depth], value])
 
 
 @handler

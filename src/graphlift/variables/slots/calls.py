@@ -19,5 +19,7 @@ def call_method(tx: Any, a: Any, name: str, args: Sequence[Any], kwargs: Mapping
 def callable_name(tx: Any, fn: Any) -> str:
     """A callable's name as error messages give it (``_PyObject_FunctionStr``); nothing is guarded for it."""
     called = fn.realize(tx)
+    if called.is_constant() and not callable(called.as_constant()):
+        return str(called.as_constant())
     name = getattr(called, "called_name", None)
-    return f"{called.python_type(tx).__name__} object" if name is None else f"{name()}()"
+    return f"{called.python_type(tx).__name__} object" if name is None else f"{name(tx)}()"

@@ -7,6 +7,7 @@ from typing import Final, NoReturn
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
+from graphlift.variables.slots.type_lookup import type_lookup
 
 #: Items after which an iterator that is run to its end counts as endless.
 LIMIT: Final = 1_000_000
@@ -15,9 +16,16 @@ LIMIT: Final = 1_000_000
 def iter_(tx: Tx, a: Var, error: str | None = None) -> VariableTracker:
     """``iter(a)``; `error` replaces CPython's usual text for what cannot be iterated."""
     operand: VariableTracker = a.realize(tx)
-    if error is not None and type(operand).iter_ is VariableTracker.iter_:
+    if error is not None and not is_iterable(tx, operand):
         operand.type_error(tx, error)
     return operand.iter_(tx)
+
+
+def is_iterable(tx: Tx, operand: VariableTracker) -> bool:
+    """Whether the class of a realised value has anything to iterate by, working or not."""
+    cls = operand.python_type(tx)
+    by_index = type_lookup(tx, cls, "__getitem__") is not None and not issubclass(cls, dict)
+    return by_index or type_lookup(tx, cls, "__iter__") is not None
 
 
 def next_(tx: Tx, iterator: Var) -> VariableTracker | None:

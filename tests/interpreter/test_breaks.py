@@ -166,3 +166,18 @@ def test_entries_that_are_dropped_while_they_run_run_to_their_end():
     for _ in range(3):
         result = compiled(compiled, x, 2)
         assert torch.equal(result, resets_at_a_break(resets_at_a_break, x, 0))
+
+
+def test_values_nested_in_themselves_are_compared_as_python_does():
+    def program(x):
+        a, b = [], []
+        a.append(a)
+        b.append(b)
+        y = x + 1
+        try:
+            return y, a == b
+        except RecursionError as error:
+            return y * 2, str(error)
+
+    checked = check(program, torch.ones(2), graphs=None, breaks=None)
+    assert "nested deeper" in checked.captured.breaks[0]

@@ -155,3 +155,22 @@ def test_no_size_symbolic_on_demand():
 def test_a_module_over_growing_batches():
     layer = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
     check(layer, t(3, 4), then=[(t(5, 4),), (t(7, 4),)], recompiles=1, tolerance=1e-5)
+
+
+@pytest.mark.parametrize(
+    "calls", [((1, 2), (3, 4), (5, 5)), ((1.0, 2), (3.5, 4), (5.0, 5))], ids=["integers", "floats"]
+)
+def test_comparisons_of_numbers_are_numbers_too(calls):
+    def program(x, a, b):
+        less = a < b
+        return (
+            x + 1,
+            less == (b > a),
+            less < (b < a),
+            (less == bool(1)) != (b == a),
+            (less + 1, -less, abs(less), float(less), less * 2.5, less & True, a + less, a == bool(1)),
+            (less - (a > b), less in (True,), {True: 1}.get(less)),
+        )
+
+    first, *others = [(torch.ones(2), *numbers) for numbers in calls]
+    check(program, *first, then=others, recompiles=None)

@@ -141,11 +141,20 @@ class InstructionTranslatorBase(Translator):
                         ip = moved
             except ObservedException as error:
                 ip = unwind.enter_handler(self, error)
+            except RecursionError:
+                break  # so that the cut does not hold, as its context, the frames that were too many
             except Unsupported as error:
-                self.note_place(error)
-                if self.snapshot is not None:
-                    self._take_part(error)
+                self._leaves(error)
                 raise
+        cut = Unsupported(Reason.RECURSION, "values nested deeper than the interpreter follows")
+        self._leaves(cut)
+        raise cut
+
+    def _leaves(self, cut: Unsupported) -> None:
+        """The frame cannot be followed past its present step: it takes its part in the cut."""
+        self.note_place(cut)
+        if self.snapshot is not None:
+            self._take_part(cut)
 
     def note_place(self, error: Unsupported) -> None:
         """Add this frame, as it stands, to the user's stack of an error."""

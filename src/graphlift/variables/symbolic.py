@@ -81,7 +81,7 @@ class SymNodeVariable(VariableTracker):
             tx.raise_real(error)
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        operand = _operand(other)
+        operand = _operand(tx, other)
         if operand is None:
             return NOT_IMPLEMENTED
         if self.python_type(tx) is bool or not _is_followed(op, self.value, operand):
@@ -89,7 +89,7 @@ class SymNodeVariable(VariableTracker):
         return self._operate(tx, BINARY[op], self.value, operand)
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        operand = _operand(other)
+        operand = _operand(tx, other)
         if operand is None:
             return NOT_IMPLEMENTED
         if self.python_type(tx) is bool or not _is_followed(op, operand, self.value):
@@ -97,9 +97,11 @@ class SymNodeVariable(VariableTracker):
         return self._operate(tx, BINARY[op], operand, self.value)
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        operand = _operand(other)
+        operand = _operand(tx, other)
         if operand is None:
             return NOT_IMPLEMENTED
+        if self.python_type(tx) is bool:
+            return _fold(tx, COMPARE[op], self, other)
         return record(tx, COMPARE[op], (self.value, operand))
 
     def unary(self, tx: Tx, op: str) -> VariableTracker:
@@ -121,7 +123,7 @@ class SymNodeVariable(VariableTracker):
         self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
         function = _METHODS.get(name)
-        if function is not None and not args and not kwargs:
+        if function is not None and not args and not kwargs and self.python_type(tx) is not bool:
             return record(tx, function, (self.value,))
         if name in ("__int__", "__index__") and self.python_type(tx) is int:
             return self
@@ -131,11 +133,13 @@ class SymNodeVariable(VariableTracker):
         codegen.load_graph_output(self.value)
 
 
-def _operand(other: VariableTracker) -> Any:
+def _operand(tx: Tx, other: VariableTracker) -> Any:
+    """What stands for a number in a recorded operation, None for what is none; a bool counts as an int,
+    for the shape environment takes it for something else."""
     if isinstance(other, SymNodeVariable):
-        return other.value
+        return int(other.settle(tx).value) if other.python_type(tx) is bool else other.value
     if type(other) is ConstantVariable and type(other.value) in _NUMBERS:
-        return other.value
+        return int(other.value) if type(other.value) is bool else other.value
     return None
 
 

@@ -104,6 +104,11 @@ gl_ask(GlThread *thread, PyObject *callable, PyObject *const *args, Py_ssize_t n
     thread->capturing = capturing;
     gl_region_restore(thread, &region);
     Py_DECREF(callable);
+    if (answer == NULL && PyErr_ExceptionMatches(PyExc_RecursionError)) {
+        /* No room for a capture so deep; the program itself may have some left. */
+        PyErr_Clear();
+        return Py_NewRef(Py_NotImplemented);
+    }
     return answer;
 }
 

@@ -131,6 +131,7 @@ class Conversion:
 
         Raises:
             Unsupported: under ``fullgraph=True``, where the graph would be cut.
+            RecursionError: no room is left on the stack; CPython is to run the frame.
         """
         events.emit(events.CaptureStarted(self.id, self.code, self.log))
         if recompiling:
@@ -142,6 +143,11 @@ class Conversion:
             return entry
         except Unsupported:
             outcome = "skipped"
+            raise
+        except RecursionError:
+            outcome = "skipped"
+            if self.settings.fullgraph:
+                raise Unsupported(Reason.RECURSION, "no room is left on the stack for a capture") from None
             raise
         except Exception as error:
             events.emit(events.InternalFailure(self.id, self.code, error))

@@ -263,3 +263,96 @@ def test_frames_of_an_error_from_outside_are_really_cleared():
         return program, [torch.ones(2)]
 
     check_fresh(make, breaks=None, graphs=None)
+
+
+def test_notes_that_are_no_list():
+    def program(x):
+        e = ValueError("a")
+        e.__notes__ = 42
+        try:
+            e.add_note("n")
+        except TypeError as wrong:
+            return x + 1, str(wrong), e.__notes__
+
+    check(program, X, graphs=1)
+
+
+def test_where_frames_of_a_traceback_stand():
+    def swallowed_by_nobody():
+        try:
+            1 / 0
+        except TypeError:
+            pass
+
+    def finally_behind():
+        try:
+            1 / 0
+        finally:
+            pass
+
+    def program(x):
+        out = []
+        for call in (swallowed_by_nobody, finally_behind):
+            try:
+                call()
+            except ZeroDivisionError as e:
+                inner = e.__traceback__.tb_next
+                first = call.__code__.co_firstlineno
+                out.append((inner.tb_lineno - first, inner.tb_frame.f_lineno - first))
+        return x + 1, out
+
+    check(program, X, graphs=None, breaks=None, recompiles=None, warm=False)
+
+
+def test_code_without_lines_shows_none():
+    def failing():
+        1 / 0
+
+    failing.__code__ = failing.__code__.replace(co_linetable=b"\xf8\xf8\xf8\xf9\xf8\xf8\xf8")
+
+    def program(x):
+        try:
+            failing()
+        except ZeroDivisionError as e:
+            inner = e.__traceback__.tb_next
+            return x + 1, inner.tb_lineno, inner.tb_frame.f_lineno
+
+    check(program, X, graphs=None, breaks=None)
+
+
+def test_frames_of_a_traceback_know_the_names_of_locals():
+    def misspelt():
+        blech = None  # noqa: F841
+        print(bluch)  # noqa: F821
+
+    def program(x):
+        try:
+            misspelt()
+        except NameError as e:
+            return x + 1, e.__traceback__.tb_next.tb_frame.f_code.co_varnames
+
+    check(program, X, graphs=None, breaks=None)
+
+
+def test_a_capture_that_finds_no_room_leaves_the_program_as_it_is():
+    def recurse():
+        try:
+            return 1 / 0
+        except ZeroDivisionError:
+            return recurse()
+
+    def program(x):
+        limit = sys.getrecursionlimit()
+        depth = len(traceback.extract_stack())
+        y = x + 1
+        try:
+            sys.setrecursionlimit(depth + 12)
+            try:
+                recurse()
+            except RecursionError as e:
+                text = str(e)
+        finally:
+            sys.setrecursionlimit(limit)
+        return y, text, sys.getrecursionlimit() == limit
+
+    check(program, X, graphs=None, breaks=None, recompiles=None, warm=False)

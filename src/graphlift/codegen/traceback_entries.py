@@ -44,5 +44,6 @@ def show_at(error: BaseException, places: tuple[Place, ...], rest: TracebackType
     for place in reversed(places):
         code = place.code()
         if code is not None:
-            rest = tracebacks.entry(tracebacks.place(code, decode(code).index_at(place.offset)), {}, rest)
+            index = decode(code).index_at(place.offset)
+            rest = tracebacks.entry(tracebacks.place(code, index, index), {}, rest)
     error.__traceback__ = rest

@@ -18,7 +18,6 @@ from graphlift import _C
 from graphlift.bytecode.decode import scan
 from graphlift.bytecode.emit import Emitter, Header, Pools, assemble
 from graphlift.codegen.originals import original
-from graphlift.codegen.segment_frame import shown_position
 
 #: An entry to be: code whose frame stands for the user's, the instruction shown, and its line.
 Place = tuple[CodeType, int, int]
@@ -26,33 +25,43 @@ Place = tuple[CodeType, int, int]
 _TRACEBACK: Any = BaseException.__dict__["__traceback__"]
 
 
-def place(code: CodeType, index: int) -> Place:
-    """The entry of a traceback that shows a step of the user's code."""
+def place(code: CodeType, index: int, last: int) -> Place:
+    """The entry of a traceback that shows a step of the user's code.
+
+    Arguments:
+        last: the step at which the frame stands, which is behind the one shown where a ``finally`` or an
+            ``except`` that did not match came in between.
+    """
     source = original(code)
-    made = source.made.get(("place", index))
-    position = shown_position(source, index)
+    made = source.made.get(("place", index, last))
+    position = source.decoded.position(index)
     if made is None:
-        made = source.made["place", index] = _frame_code(code, position)
+        made = source.made["place", index, last] = _frame_code(code, position, source.decoded.position(last))
         _C.mark_skip(made)
-    calls = [raw.offset for raw in scan(made.co_code) if opname[raw.number] == "CALL"]
-    return made, calls[-1], position[0] or code.co_firstlineno
+    shown = next(raw.offset for raw in scan(made.co_code) if opname[raw.number] == "NOP")
+    return made, shown, -1 if position[0] is None else position[0]
 
 
-def _frame_code(code: CodeType, position: Any) -> CodeType:
-    """Code that gives its own frame, at a position of the user's code."""
+def _frame_code(code: CodeType, position: Any, last: Any) -> CodeType:
+    """Code that gives its own frame, which stands at `last`, and has a NOP at the position to be shown."""
     header = replace(
         Header.of(code),
         flags=CO_OPTIMIZED | CO_NEWLOCALS,
         argcount=0,
         posonlyargcount=0,
         kwonlyargcount=0,
-        varnames=(),
+        varnames=(
+            *code.co_varnames,
+            *code.co_cellvars,
+        ),  # unbound, but suggestions for misspelt names look there
         cellvars=(),
         freevars=(),
     )
     emitter = Emitter()
     emitter.position = position
     emitter.prologue()
+    emitter.emit("NOP")
+    emitter.position = last
     emitter.prepare_call()
     emitter.load_const(sys._getframe)
     emitter.callable_ready()

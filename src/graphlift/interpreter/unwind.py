@@ -69,6 +69,13 @@ def _is_polyfill(frame: Any) -> bool:
     return str(module_globals.get("__name__")).startswith("graphlift.polyfills.")
 
 
+def _stands_at(frame: Any, index: int) -> int:
+    """The step at which the frame shows itself: cleanup code that reraises puts it back to what failed."""
+    depth = frame.decoded.operands[index] if frame.decoded.op(index) == "RERAISE" else 0
+    entry = frame.stack[-depth] if depth else None
+    return entry.index if isinstance(entry, LastiVariable) else index
+
+
 def enter_handler(tx: Any, error: ObservedException) -> int:
     """Unwind the stack to the handler that protects the present step; gives the handler's step.
 
@@ -78,7 +85,10 @@ def enter_handler(tx: Any, error: ObservedException) -> int:
     index = frame.ip - 1
     _note_place(frame, index, tx, error.value)
     region = frame.decoded.region(index)
+    last = _stands_at(frame, index)
     if region is None:
+        if isinstance(error.value, exceptions.ExceptionVariable):
+            error.value.leave_at(tx, frame.code, last)
         try:
             raise error
         finally:
@@ -86,7 +96,7 @@ def enter_handler(tx: Any, error: ObservedException) -> int:
     stack = tx.stack
     del stack[region.depth :]
     if region.lasti:
-        stack.append(LastiVariable(index))
+        stack.append(LastiVariable(last))
     stack.append(error.value)
     target: int = region.target
     return target

@@ -51,7 +51,8 @@ _LOOKED_FOR: Final = (
 
 class ExceptionVariable(UserDefinedObject):
     """An exception instance. Its C fields are members of the handle's `slots`; the handle's `items` are the
-    places that it has passed since it was raised, outermost first, as (code, step, handle of the globals).
+    places that it has passed since it was raised, outermost first, as (code, step, step at which the frame
+    was left, handle of the globals).
     The handle's `value` is what the program set its traceback to, before those places; else None."""
 
     __slots__ = ()
@@ -144,9 +145,17 @@ class ExceptionVariable(UserDefinedObject):
 
     def pass_place(self, tx: Tx, code: CodeType, index: int, module_globals: Handle) -> None:
         """Note that the exception is raised at, or passes through, a step of a frame."""
-        tx.heap.set_slot(self.handle, "items", [(code, index, module_globals), *(self.handle.items or ())])
+        passed = self.handle.items or ()
+        tx.heap.set_slot(self.handle, "items", [(code, index, index, module_globals), *passed])
         if self.handle.real is not None:
             tx.heap.touch(self.handle)
+
+    def leave_at(self, tx: Tx, code: CodeType, last: int) -> None:
+        """Note at which step it leaves the frame that it passed through last, where that is another one."""
+        passed = self.handle.items
+        if passed and passed[0][0] is code and passed[0][2] != last:
+            _, index, _, module_globals = passed[0]
+            tx.heap.set_slot(self.handle, "items", [(code, index, last, module_globals), *passed[1:]])
 
     def fill_fields(self, tx: Tx, values: Mapping[Any, Any]) -> None:
         """Set C fields, by descriptor."""
@@ -273,7 +282,11 @@ def _add_note(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapp
         tx.raise_(TypeError, f"note must be a str, not '{kind.__name__}'")
     if not attributes.hasattr_(tx, self, "__notes__"):
         self.setattr_(tx, "__notes__", tx.make.list([]))  # type: ignore[arg-type]
-    return attributes.getattr_(tx, self, "__notes__").realize(tx).invoke(tx, "append", list(args), {})
+    notes = attributes.getattr_(tx, self, "__notes__").realize(tx)
+    if not issubclass(notes.python_type(tx), list):
+        tx.raise_(TypeError, "Cannot add note: __notes__ is not a list")
+    beneath = getattr(notes, "storage", None)
+    return (notes if beneath is None else beneath).call_method(tx, "append", list(args), {})
 
 
 #: Models of the methods of C classes of exceptions.

@@ -43,7 +43,7 @@ class TracebackVariable(VariableTracker):
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
         if name == "tb_lineno" and self.places:
-            code, index, _ = self.places[0]
+            code, index, _, _ = self.places[0]
             return tx.make.constant(decode(code).line(index))  # type: ignore[return-value]
         if name == "tb_next" and self.places:
             if len(self.places) > 1:
@@ -115,8 +115,8 @@ def arguments_of(places: Sequence[Any]) -> list[Var]:
     Raises:
         Unsupported: the globals of a frame are not known.
     """
-    sources = [module_globals.source for _, _, module_globals in places]
+    sources = [module_globals.source for _, _, _, module_globals in places]
     if None in sources:
         raise Unsupported(Reason.EXCEPTION, "an exception that was raised in code that lives in no module")
-    shown = ConstantVariable(tuple(place(code, index) for code, index, _ in places))
+    shown = ConstantVariable(tuple(place(code, index, last) for code, index, last, _ in places))
     return [shown, *(rebuild.PlaceVariable(source) for source in sources)]

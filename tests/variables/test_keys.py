@@ -340,3 +340,13 @@ def test_whether_two_tensors_are_one_key():
         return [torch.ones(2), a, a if same else torch.zeros(1)]
 
     check(program, *pair(False), then=[pair(True), pair(False)], recompiles=1)
+
+
+def test_sets_of_known_hashes_are_gone_through_in_order():
+    def program(x):
+        points = {Point(number, -number) for number in range(20)} | {(1, 2), (3, Point(4, 5)), "text"}
+        kept = points - {Point(3, -3)}
+        kept.discard((1, 2))
+        return x + 1, [getattr(point, "x", 0) for point in points], [getattr(point, "x", 0) for point in kept]
+
+    check(program, torch.ones(2))

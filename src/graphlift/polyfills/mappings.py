@@ -17,12 +17,13 @@ def update_from_mapping(target: dict[Any, Any], other: Any) -> None:
 def update_from_pairs(target: dict[Any, Any], other: Any) -> None:
     """Store pairs; errors name the element that is no pair."""
     for number, element in enumerate(other):
-        try:
+        pair: list[Any] | None = None
+        try:  # noqa: SIM105
             pair = list(element)
         except TypeError:
-            raise TypeError(
-                f"cannot convert dictionary update sequence element #{number} to a sequence"
-            ) from None
+            pass
+        if pair is None:  # C forgets what was raised before
+            raise TypeError(f"cannot convert dictionary update sequence element #{number} to a sequence")
         if len(pair) != 2:
             raise ValueError(
                 f"dictionary update sequence element #{number} has length {len(pair)}; 2 is required"

@@ -6,7 +6,9 @@ a frame is suspended. Mirrors Objects/genobject.c.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import CodeType, GeneratorType
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ from graphlift.variables import exceptions, rebuild
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.folding import fold
 from graphlift.variables.functions import cell_variable
 from graphlift.variables.slots import iteration
 from graphlift.variables.user_defined import UserDefinedObject
@@ -143,8 +146,11 @@ class GeneratorVariable(VariableTracker):
         self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
         model = _METHODS.get(name)
-        if model is None or kwargs:
+        if model is None:
             return self.refuse(tx, f"method {name!r}")
+        least, most = _ARGUMENTS[name]
+        if kwargs or not least <= len(args) <= most:
+            fold(tx, getattr(_SAMPLE, name), *[None] * len(args), **dict.fromkeys(kwargs))
         result: VariableTracker = model(tx, self, args)
         return result
 
@@ -183,11 +189,18 @@ def _send(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTrack
 
 def _throw(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTracker:
     first = args[0].realize(tx)
+    if len(args) > 1 and _WARNS:
+        tx.fail(Reason.GENERATOR, "throw() with more than one argument, which warns")
     if len(args) > 1 and not _is_none(tx, args[1]):
         second = args[1].realize(tx)
         given = issubclass(second.python_type(tx), BaseException)
         error = second if given else first.call(tx, [second], {}).realize(tx)
     else:
+        kind = first.python_type(tx)
+        thrown = getattr(first, "value", None) if issubclass(kind, type) else kind
+        if not (isinstance(thrown, type) and issubclass(thrown, BaseException)):
+            text = "exceptions must be classes or instances deriving from BaseException, not "
+            tx.raise_(TypeError, text + kind.__name__)
         error = exceptions.instantiate(tx, first)
     return self.item(tx, None, error)
 
@@ -220,6 +233,22 @@ _METHODS: Final = {
     "throw": _throw,
     "close": _close,
 }
+
+
+def _throw_warns() -> bool:
+    """Whether ``throw(type, value)`` is deprecated on this Python."""
+    with warnings.catch_warnings(record=True) as warned, suppress(ValueError):
+        warnings.simplefilter("always")
+        (None for _ in "").throw(ValueError, "")
+    return bool(warned)
+
+
+_WARNS: Final = _throw_warns()
+
+#: How many arguments the methods take, at least and at most.
+_ARGUMENTS: Final = {"__next__": (0, 0), "__iter__": (0, 0), "send": (1, 1), "throw": (1, 3), "close": (0, 0)}
+#: Says what CPython says where they do not fit.
+_SAMPLE: Final[Any] = (None for _ in "")
 
 
 @maker

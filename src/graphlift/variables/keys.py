@@ -71,12 +71,13 @@ def any_met(tx: Tx) -> bool:
 
 def known_hash(identity: Hashable) -> int | None:
     """The hash that Python gives the key, where it depends on no address."""
-    return hash(identity) if _is_told(identity) else None
+    return hash(identity) if is_told(identity) else None
 
 
-def _is_told(identity: Hashable) -> bool:
+def is_told(identity: Hashable) -> bool:
+    """Whether the hash of a key depends on no address."""
     if isinstance(identity, tuple | frozenset):
-        return all(map(_is_told, identity))
+        return all(map(is_told, identity))
     return type(identity) in (OpenKey, int, float, bool, complex, str, bytes, type(None))
 
 

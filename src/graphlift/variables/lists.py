@@ -18,10 +18,23 @@ from graphlift.variables.builtin_object import cannot_cycle, constant, make_list
 from graphlift.variables.iterators import LIST_ITERATOR, ReversedVariable, SequenceIteratorVariable
 from graphlift.variables.ranges import SliceVariable
 from graphlift.variables.sequences import SequenceVariable, TupleVariable, storage
-from graphlift.variables.slots import iteration, sorting, text
+from graphlift.variables.slots import iteration, length_hint, sorting, text
 from graphlift.variables.slots.numbers import index_, repeat_count
 
 _LIST_REVERSED: Final[type] = type(reversed([]))
+
+
+def _refusal(part: slice) -> str:
+    """What this Python says of what cannot be assigned to a slice."""
+    try:
+        [0, 0].__setitem__(part, 0)  # type: ignore[call-overload]
+    except TypeError as error:
+        return str(error)
+    raise AssertionError("a number was assigned to a slice")
+
+
+_NO_SLICE: Final = _refusal(slice(None))
+_NO_EXTENDED_SLICE: Final = _refusal(slice(None, None, 2))
 
 
 class ListVariable(SequenceVariable):
@@ -99,10 +112,10 @@ class ListVariable(SequenceVariable):
     def _set_slice(self, tx: Tx, key: SliceVariable, value: VariableTracker) -> None:
         start, stop, step = key.resolve(tx, len(self.items_now(tx)))
         if step == 1:
-            new = iteration.unpack(tx, value, "can only assign an iterable")
+            new = iteration.unpack(tx, value, _NO_SLICE)
             tx.heap.splice(self.handle, start, max(start, stop), new)
             return
-        new = iteration.unpack(tx, value, "must assign iterable to extended slice")
+        new = iteration.unpack(tx, value, _NO_EXTENDED_SLICE)
         places = range(start, stop, step)
         if len(new) != len(places):
             text = f"attempt to assign sequence of size {len(new)} to extended slice of size {len(places)}"
@@ -161,6 +174,7 @@ class ListVariable(SequenceVariable):
             tx.heap.splice(self.handle, end, end, known)
             return
         iterator = iteration.iter_(tx, other)
+        length_hint.ask(tx, other)
         for _ in range(iteration.LIMIT):
             item = iterator.next_(tx)
             if item is None:

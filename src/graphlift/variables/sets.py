@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Final, cast
 
+from graphlift.errors import Unsupported
 from graphlift.heap import Handle, Table
 from graphlift.operators import COMPARE
 from graphlift.protocol import Codegen, Tx, Var
@@ -90,7 +91,9 @@ class SetVariable(BuiltinObjectVariable):
         if depth > DEPTH_LIMIT:
             return UNKNOWN
         known = self._in_order(tx)
-        return UNKNOWN if known is None else self._host(known)
+        if known is None or not all(type(key) in FOLDABLE for key in known):
+            return UNKNOWN
+        return self._host(known)
 
     def _host(self, known: set[Any]) -> Any:
         return known
@@ -254,12 +257,22 @@ class SetVariable(BuiltinObjectVariable):
                 else:
                     both = zip(elements.items(), found, strict=True)
                     table = {key: entry for (key, entry), here in both if here in table}
-            argument = _plain_argument(tx, other)
+            argument = self._argument(tx, name, other, elements, found)
             origin = None if origin is None or argument is None else (("=", (origin, name, argument)),)
         result = self._fresh(tx)
         result.handle.table = table
         result.handle.value = origin if isinstance(origin, tuple) else None
         return result
+
+    @staticmethod
+    def _argument(tx: Tx, name: str, other: Var, elements: Table, found: Table) -> Any:
+        """What a history says of `other`, whose elements stand as in `found` where this set has equal ones."""
+        if keys.open_parts(elements):
+            if name == "difference" and _is_set(tx, other):
+                return set(found)  # it is only asked for what it holds
+            if list(elements) != list(found):
+                return None
+        return _plain_argument(tx, other)
 
     @staticmethod
     def _is_smaller(tx: Tx, table: Table, other: Var) -> bool:
@@ -289,9 +302,11 @@ class SetVariable(BuiltinObjectVariable):
         """Take over what the method `name` makes of this set (its ``_update`` form)."""
         other = _fixed(tx, other)
         table = dict(self._derived(tx, name, (other,)).table(tx))
-        found = self._aligned(tx, _elements(tx, other))
+        elements = _elements(tx, other)
+        found = self._aligned(tx, elements)
         snapshot = self._snapshot(tx, other, found)
-        self._note(tx, f"{name}_update", _plain_argument(tx, other), snapshot, identities=found)
+        argument = self._argument(tx, name, other, elements, found)
+        self._note(tx, f"{name}_update", argument, snapshot, identities=found)
         tx.heap.set_table(self.handle, table)
 
     def _note(self, tx: Tx, name: str, plain: Any, *args: Var, identities: Iterable[Hashable] = ()) -> None:
@@ -318,9 +333,10 @@ class SetVariable(BuiltinObjectVariable):
     def merge(self, tx: Tx, other: VariableTracker) -> None:
         """Add all elements of an iterable."""
         other = _fixed(tx, other)
-        argument = _plain_argument(tx, other)
-        found = self._aligned(tx, _elements(tx, other))
-        if argument is None and all(type(key) in FOLDABLE for key in found) and not _is_set(tx, other):
+        elements = _elements(tx, other)
+        found = self._aligned(tx, elements)
+        argument = self._argument(tx, "update", other, elements, found)
+        if argument is None and all(map(keys.is_told, found)) and not _is_set(tx, other):
             argument = list(found)
         self._note(tx, "update", argument, self._snapshot(tx, other, found), identities=found)
         for key, entry in found.items():
@@ -352,7 +368,7 @@ class SetVariable(BuiltinObjectVariable):
         key = keys.located(tx, self.handle, item, item.store_key(tx))
         if key in self.table(tx):
             return
-        self._note(tx, "add", key if type(key) in FOLDABLE else None, item, identities=(key,))
+        self._note(tx, "add", key if keys.is_told(key) else None, item, identities=(key,))
         tx.heap.put(self.handle, key, (item, item))
 
     @method()
@@ -365,7 +381,7 @@ class SetVariable(BuiltinObjectVariable):
         found = key in self.table(tx)
         if found:
             element = self.table(tx)[key][0]
-            self._note(tx, "discard", key if type(key) in FOLDABLE else None, element)
+            self._note(tx, "discard", key if keys.is_told(key) else None, element)
             tx.heap.drop(self.handle, key)
         return found
 
@@ -406,9 +422,18 @@ class SetVariable(BuiltinObjectVariable):
             else:
                 codegen.run(function, [self, *args])
 
-    @method("update", "__init__")
+    @method("__init__")
+    def _init(self, tx: Tx, *args: VariableTracker) -> None:
+        if len(args) > 1:
+            name = self.models.__name__ if self.owner is None else self.owner.python_type(tx).__name__
+            tx.raise_(TypeError, f"{name} expected at most 1 argument, got {len(args)}")
+        if self.table(tx):
+            self.clear(tx)
+        self.update(tx, *args)
+
+    @method()
     def update(self, tx: Tx, *others: VariableTracker) -> None:
-        """``set.update`` (and ``set.__init__``)."""
+        """``set.update``."""
         for other in others:
             self.merge(tx, other.realize(tx))
 
@@ -435,6 +460,10 @@ class SetVariable(BuiltinObjectVariable):
         order = list(table)
         if history is not None:
             added = added_one_by_one(history)
+            if added is None and keys.open_parts(table):
+                codegen.call(set, [])
+                codegen.later(lambda: self._do_again(codegen, history))
+                return
             if added is None and is_plain(history):
                 codegen.call(replay, [ConstantVariable(history)])
                 return
@@ -452,6 +481,28 @@ class SetVariable(BuiltinObjectVariable):
         table = self.handle.table or {}
         for key in order:
             keys.run_stored(codegen, set.add, [self, table[key][0]], order)
+
+    def _do_again(self, codegen: Codegen, history: History) -> None:
+        """Emit what was done to the set since it was empty, so that it has the order that it would have."""
+        for name, argument in history:
+            if name not in ("add", "discard", "update") or (name == "update" and type(argument) is not list):
+                raise Unsupported(Reason.UNSUPPORTED_VALUE, "a set whose order depends on other sets")
+            met = argument if name == "update" else [argument]
+            identities = [*(self.handle.table or {}), *met]
+            for key in met:
+                function = set.discard if name == "discard" else set.add
+                keys.run_stored(codegen, function, [self, self._element(key)], identities)
+
+    def _element(self, identity: Hashable) -> Var:
+        """An element that is in the set, or was."""
+        entry = (self.handle.table or {}).get(identity)
+        if entry is not None:
+            return cast(Var, entry[0])
+        if type(identity) is keys.OpenKey:
+            return identity.var
+        if keys.open_parts([identity]):
+            raise Unsupported(Reason.UNSUPPORTED_VALUE, "a set from which a tuple of objects was taken out")
+        return ConstantVariable(identity)
 
 
 class FrozenSetVariable(SetVariable):
@@ -577,7 +628,7 @@ def new_set(tx: Tx, items: Sequence[Var], cls: type = set) -> Var:
         element = item.realize(tx)
         key = keys.located(tx, handle, element, element.store_key(tx))
         handle.table.setdefault(key, (element, element))
-        if history is not None and type(key) in FOLDABLE:
+        if history is not None and keys.is_told(key):
             history.append(key)
         else:
             history = None

@@ -53,6 +53,11 @@ _LAST: Final = {
     "__pos__": "push",
     "__invert__": "push",
 }
+#: Special methods that a class may set to None to say that it has none, and the text of the error.
+_NONE_MEANS: Final = {
+    "__iter__": "'{}' object is not iterable",
+    "__contains__": "'{}' object is not a container",
+}
 _OBJECT_HASH: Final = object.__dict__["__hash__"]
 _OBJECT_EQ: Final = object.__dict__["__eq__"]
 
@@ -313,8 +318,8 @@ class UserDefinedObject(VariableTracker):
             if attr is not None and self.storage is None and attr.owner is not object:
                 self.refuse(tx, f"{name!r} of {attr.owner.__qualname__}")
             return NOT_IMPLEMENTED
-        if attr.binding is Binding.PLAIN and attr.raw is None:
-            return self.type_error(tx, f"'{{}}' object does not support {name}")
+        if attr.binding is Binding.PLAIN and attr.raw is None and name in _NONE_MEANS:
+            return self.type_error(tx, _NONE_MEANS[name])
         if name in _LAST and tx.takes(name, self) and attr.binding is Binding.FUNCTION:
             tx.last_call(attr.value(tx), _LAST[name])
         return attributes.call_attr(tx, attr, self, self.cls, args)
@@ -397,7 +402,11 @@ class UserDefinedObject(VariableTracker):
     def iter_(self, tx: Tx) -> VariableTracker:
         result = self.special(tx, "__iter__")
         if not isinstance(result, NotImplementedType):
-            return result.realize(tx)  # type: ignore[no-any-return]
+            made: VariableTracker = result.realize(tx)
+            kind = made.python_type(tx)
+            if type_lookup(tx, kind, "__next__") is None:
+                tx.raise_(TypeError, f"iter() returned non-iterator of type '{kind.__name__}'")
+            return made
         if self.storage is not None:
             return self.storage.iter_(tx)
         if type_lookup(tx, self.cls, "__getitem__") is not None:

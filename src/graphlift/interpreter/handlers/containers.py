@@ -116,9 +116,10 @@ def _grow(name: str) -> Handler:
 
 @handler
 def LIST_EXTEND(tx: Translator, depth: int) -> None:
-    value = tx.stack.pop()
-    added = tx.make.list(iteration.unpack(tx, value, "Value after * must be an iterable, not {}"))
-    calls.call_method(tx, tx.stack[-depth], "extend", [added], {})
+    value = tx.stack.pop().realize(tx)
+    if not iteration.is_iterable(tx, value):
+        value.type_error(tx, "Value after * must be an iterable, not {}")
+    calls.call_method(tx, tx.stack[-depth], "extend", [value], {})
 
 
 @handler

@@ -23,7 +23,7 @@ from graphlift.variables.folding import fold, is_symbolic, known
 from graphlift.variables.ranges import RangeVariable
 from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.sets import FrozenSetVariable, SetVariable
-from graphlift.variables.slots import iteration, operators, sorting
+from graphlift.variables.slots import iteration, length_hint, operators, sorting
 from graphlift.variables.slots.numbers import index_
 
 # --- reductions ---------------------------------------------------------------------------------------
@@ -143,8 +143,10 @@ def _sorted(tx: Tx, iterable: Var, *, key: Var | None = None, reverse: Var | Non
     found: Sequence[Any] | None = None
     if key is None or known(tx, key) is None:
         found = operand.unordered(tx) if isinstance(operand, SetVariable) else None
+        if found is not None and any(known(tx, item) is UNKNOWN for item in found):
+            found = None  # of those that are neither before nor behind each other the order would be seen
     if found is None:
-        found = iteration.unpack(tx, operand)
+        found = length_hint.unpack(tx, operand)
     return make_list(tx, sorting.sort(tx, found, key, reverse))
 
 
@@ -160,7 +162,7 @@ def _tuple(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
     operand: VariableTracker = args[0].realize(tx)
     if cls is tuple and isinstance(operand, TupleVariable) and operand.cls is tuple:
         return operand
-    return make_tuple(tx, iteration.unpack(tx, operand), cls)
+    return make_tuple(tx, length_hint.unpack(tx, operand), cls)
 
 
 @constructs(torch.Size, whole=True)

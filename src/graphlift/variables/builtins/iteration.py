@@ -70,16 +70,8 @@ def _zip(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[s
     if set(kwargs) - {"strict"}:
         return fold(tx, zip, **dict.fromkeys(kwargs))
     strict = "strict" in kwargs and operators.is_true(tx, kwargs["strict"])
-    inner = []
-    for position, arg in enumerate(args):
-        operand = arg.realize(tx)
-        text = f"zip argument #{position + 1} must support iteration"
-        inner.append(iteration.iter_(tx, operand, None if _can_iterate(tx, operand) else text))
+    inner = [iteration.iter_(tx, arg) for arg in args]
     return ZipVariable(inner, strict)
-
-
-def _can_iterate(tx: Tx, operand: VariableTracker) -> bool:
-    return type(operand).iter_ is not VariableTracker.iter_
 
 
 @constructs(map, whole=True)
@@ -107,6 +99,8 @@ def _reversed(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapp
     kind = operand.python_type(tx)
     attr = type_lookup(tx, kind, "__reversed__")
     if attr is not None:
+        if attr.raw is None and attr.written is None:
+            operand.type_error(tx, "'{}' object is not reversible")
         return attributes.call_attr(tx, attr, operand, kind, [])
     if type_lookup(tx, kind, "__getitem__") is None or issubclass(kind, dict | set | frozenset):
         operand.type_error(tx, "'{}' object is not reversible")

@@ -142,11 +142,12 @@ def _combinatoric(cls: Any, names: tuple[str, ...], least: int) -> None:
         given = Arguments(tx, cls, names, least, args, kwargs)
         pool = iteration.unpack(tx, given["iterable"])
         length = given.get(tx, "r").realize(tx)
-        count = (
-            len(pool)
-            if length.is_constant() and length.as_constant() is None and least == 1
-            else index_(tx, length)
-        )
+        if length.is_constant() and length.as_constant() is None and least == 1:
+            count = len(pool)
+        elif least == 1 and not issubclass(length.python_type(tx), int):
+            tx.raise_(TypeError, "Expected int as r")
+        else:
+            count = index_(tx, length)
         if count < 0:
             tx.raise_(ValueError, "r must be non-negative")
         return _rows(tx, cls(pool, count))

@@ -71,9 +71,10 @@ def _bytes(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
 def _join(tx: Tx, separator: Any, args: Sequence[Var], kwargs: Mapping[str, Var]) -> VariableTracker:
     if kwargs or len(args) != 1:
         return fold(tx, separator.join, *[()] * len(args), **dict.fromkeys(kwargs))
-    parts = [known(tx, item) for item in iteration.unpack(tx, args[0], "can only join an iterable")]
+    found = iteration.unpack(tx, args[0], "can only join an iterable")
+    parts = [known(tx, item) for item in found]
     if any(part is UNKNOWN for part in parts):
-        return _join_unknown(tx, separator, iteration.unpack(tx, args[0]), parts)
+        return _join_unknown(tx, separator, found, parts)
     return fold(tx, separator.join, parts)
 
 

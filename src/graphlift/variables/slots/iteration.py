@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
+from graphlift.errors import ObservedException
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
@@ -14,11 +15,16 @@ LIMIT: Final = 1_000_000
 
 
 def iter_(tx: Tx, a: Var, error: str | None = None) -> VariableTracker:
-    """``iter(a)``; `error` replaces CPython's usual text for what cannot be iterated."""
+    """``iter(a)``; `error` stands in for the text of any TypeError, as where CPython replaces it."""
     operand: VariableTracker = a.realize(tx)
-    if error is not None and not is_iterable(tx, operand):
-        operand.type_error(tx, error)
-    return operand.iter_(tx)
+    if error is None:
+        return operand.iter_(tx)
+    try:
+        return operand.iter_(tx)
+    except ObservedException as raised:
+        if not issubclass(raised.value.python_type(tx), TypeError):
+            raise
+    operand.type_error(tx, error)
 
 
 def is_iterable(tx: Tx, operand: VariableTracker) -> bool:
@@ -63,7 +69,10 @@ def too_long(tx: Tx, iterator: Var) -> NoReturn:
     )
 
 
-_NOT_ITERABLE: Final = "cannot unpack non-iterable {} object"
+def _iter_for_unpacking(tx: Tx, operand: VariableTracker) -> VariableTracker:
+    if not is_iterable(tx, operand):
+        operand.type_error(tx, "cannot unpack non-iterable {} object")
+    return iter_(tx, operand)
 
 
 def unpack_exactly(tx: Tx, a: Var, count: int) -> list[VariableTracker]:
@@ -71,7 +80,7 @@ def unpack_exactly(tx: Tx, a: Var, count: int) -> list[VariableTracker]:
     operand: VariableTracker = a.realize(tx)
     items = operand.unpack(tx)
     if items is None:
-        items = drain(tx, iter_(tx, operand, _NOT_ITERABLE), count + 1)
+        items = drain(tx, _iter_for_unpacking(tx, operand), count + 1)
     if len(items) > count:
         tx.raise_(ValueError, f"too many values to unpack (expected {count})")
     if len(items) < count:
@@ -81,7 +90,10 @@ def unpack_exactly(tx: Tx, a: Var, count: int) -> list[VariableTracker]:
 
 def unpack_ex(tx: Tx, a: Var, before: int, after: int) -> list[VariableTracker]:
     """As `unpack_exactly` with a starred target: `before` items, a list of the middle ones, `after` items."""
-    items = unpack(tx, a, _NOT_ITERABLE)
+    operand: VariableTracker = a.realize(tx)
+    items = operand.unpack(tx)
+    if items is None:
+        items = drain(tx, _iter_for_unpacking(tx, operand))
     if len(items) < before + after:
         wanted = before + after
         tx.raise_(ValueError, f"not enough values to unpack (expected at least {wanted}, got {len(items)})")

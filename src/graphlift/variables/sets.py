@@ -266,7 +266,7 @@ class SetVariable(BuiltinObjectVariable):
 
     @staticmethod
     def _argument(tx: Tx, name: str, other: Var, elements: Table, found: Table) -> Any:
-        """What a history says of `other`, whose elements stand as in `found` where this set has equal ones."""
+        """What a history says of `other`, elements standing as in `found` where this set has equal ones."""
         if keys.open_parts(elements):
             if name == "difference" and _is_set(tx, other):
                 return set(found)  # it is only asked for what it holds

@@ -62,7 +62,7 @@ def CALL_FUNCTION_EX(tx: Translator, has_kwargs: bool) -> None:
     args = [NULL] if known is None else list(known)
     function, args = _pop_callable(tx, args)
     if known is None:
-        wrong = ""
+        wrong = None
         if not iteration.is_iterable(tx, star.realize(tx)):
             wrong = f"{tx.callable_name(function)} argument after * must be an iterable, not {{}}"
         args[-1:] = iteration.unpack(tx, star, wrong)

@@ -214,6 +214,13 @@ static int op_max(Number *s)
 
 static int truth(const Number *n) { return n->is_float ? n->d != 0.0 : n->i != 0; }
 
+/* Two floats that differ in nothing, -0.0 and nan included. */
+static int op_same(Number *s)
+{
+    int same = s[-1].is_float && s[-2].is_float && memcmp(&s[-1].d, &s[-2].d, sizeof(double)) == 0;
+    return put_int(&s[-2], same);
+}
+
 static int op_and(Number *s) { return put_int(&s[-2], truth(&s[-2]) && truth(&s[-1])); }
 static int op_or(Number *s) { return put_int(&s[-2], truth(&s[-2]) || truth(&s[-1])); }
 static int op_not(Number *s) { return put_int(&s[-1], !truth(&s[-1])); }
@@ -286,7 +293,7 @@ static const struct {
     {"and", 2, op_and},     {"or", 2, op_or},        {"not", 1, op_not},   {"&", 2, op_bitand},
     {"|", 2, op_bitor},     {"^", 2, op_bitxor},     {"<<", 2, op_lshift}, {">>", 2, op_rshift},
     {"neg", 1, op_neg},     {"abs", 1, op_abs},      {"float", 1, op_float}, {"trunc", 1, op_trunc},
-    {"floor", 1, op_floor}, {"ceil", 1, op_ceil},    {"round", 1, op_round},
+    {"floor", 1, op_floor}, {"ceil", 1, op_ceil},    {"round", 1, op_round}, {"same", 2, op_same},
 };
 
 /* --- the program --- */

@@ -81,12 +81,16 @@ class SymValue:
         sym: the `torch.SymInt`, `torch.SymFloat` or `torch.SymBool`.
         source: where an input comes from (None for results).
         index: position of the operation that made it; -1 for an input.
+        exact: the steps that make a float, as a postfix expression over inputs; None if nobody knows them.
+        hint: what it is in this capture, where that was computed; else None.
     """
 
-    __slots__ = ("index", "name", "source", "sym", "var")
+    __slots__ = ("exact", "hint", "index", "name", "source", "sym", "var")
 
     def __init__(self, sym: Any, index: int = -1) -> None:
         self.sym = sym
+        self.exact: tuple[Any, ...] | None = None
+        self.hint: Any = None
         self.index = index
         self.source: Any = None
         self.var: Any = None

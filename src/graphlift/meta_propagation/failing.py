@@ -64,6 +64,7 @@ _INTEGER_DIVISIONS: Final = frozenset(
 )
 _READS: Final = frozenset({operator.getitem, "__getitem__", torch.Tensor.__getitem__})
 _STORES: Final = frozenset({operator.setitem, "__setitem__", torch.Tensor.__setitem__})
+_LIMIT: Final = 1 << 63
 _MASKS: Final = (torch.bool, torch.uint8)
 
 
@@ -74,6 +75,8 @@ def may_fail(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], intege
         args, kwargs: its arguments, in the graph's form.
         integers: whether a tensor among them holds integers.
     """
+    if has_huge_number(args, kwargs):
+        return True
     if target in _INTEGER_DIVISIONS:
         return integers
     if target in _READS or target in _STORES:
@@ -82,6 +85,11 @@ def may_fail(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], intege
         # A parameter that is usually a number and here a tensor is checked by its values.
         return target in _CHECKED and any(type(x) is GraphValue for x in (*args[1:], *kwargs.values()))
     return True
+
+
+def has_huge_number(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether an argument is an integer for which C code has no place."""
+    return any(type(x) is int and not -_LIMIT <= x < _LIMIT for x in (*args, *kwargs.values()))
 
 
 #: Of those that cannot fail, the ones that can when a parameter behind the first is a tensor.

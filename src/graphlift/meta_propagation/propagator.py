@@ -23,7 +23,7 @@ from graphlift.graph_value import (
     MetaError,
 )
 from graphlift.meta_propagation import memo, policy
-from graphlift.meta_propagation.failing import may_fail
+from graphlift.meta_propagation.failing import has_huge_number, may_fail
 from graphlift.meta_propagation.fakes import plain_keys, run_fake
 from graphlift.meta_propagation.observer import TooLarge
 from graphlift.meta_propagation.rehearsal import plain_failure, rehearse, replace
@@ -135,6 +135,7 @@ def by_rule(
         return None
     finish = _Finish(state, traits, records)
     raises = traits.raises or (target in policy.DIVISIONS and finish.integers)
+    raises = raises or has_huge_number(args, kwargs)
     return Template(finish(answer), random=traits.random, raises=raises)
 
 

@@ -94,13 +94,14 @@ class DynamicCalls:
         """A call on numbers alone; what it raises, it raises in the program too."""
         given = [replace(x, self._put) for x in args]
         named = {k: replace(x, self._put) for k, x in kwargs.items()}
+        if target is operator.pow and any(isinstance(x, (float, torch.SymFloat)) for x in given):
+            base, exponent = (x if isinstance(x, int | float) else x.node.hint for x in given)
+            return Template(Number(self._symbols.computed(base**exponent)), raises=True)
         result = invoke(target, method, given, named)
         return Template(_form_of_number(result), raises=self._may_overflow(target, given))
 
     def _may_overflow(self, target: Any, numbers: Sequence[Any]) -> bool:
         """Whether a call on numbers can fail by their size (none divides by an open number that can be 0)."""
-        if target is operator.pow:
-            return not all(isinstance(number, (int, torch.SymInt)) for number in numbers)
         if target not in _CONVERSIONS:
             return False
         return not all(self._symbols.is_ordinary(n) for n in numbers if isinstance(n, _SYMBOLIC))
@@ -187,11 +188,11 @@ def _form_of_number(result: Any) -> Any:
 def _fixed(number: Any) -> Any:
     """The Python number that a symbolic one surely is, or None."""
     expression = number.node.expr
-    if expression.free_symbols:
-        return None
+    if expression.free_symbols or isinstance(number, torch.SymFloat):
+        return None  # as for floats, they are what Python computes
     if isinstance(number, torch.SymBool):
         return bool(expression)
-    return int(expression) if isinstance(number, torch.SymInt) else float(expression)
+    return int(expression)
 
 
 def _plain(number: Any) -> Any:

@@ -45,6 +45,7 @@ from graphlift.output_graph.aliasing import (
 from graphlift.output_graph.captured import CapturedGraph
 from graphlift.output_graph.drawing import devices_of, generators_of, unused_results
 from graphlift.output_graph.dynamic import DynamicCalls, Fake, Number, input_meta, is_dynamic
+from graphlift.output_graph.exact import ExactNumbers
 from graphlift.output_graph.record import VALUES, Operation, operands, values_in, writes_input
 from graphlift.output_graph.symbols import Symbols
 from graphlift.sources import Source
@@ -68,6 +69,7 @@ class OutputGraph:
         self._by_id: dict[int, GraphValue] = {}
         self._symbols: Symbols | None = None
         self._dynamic: DynamicCalls | None = None
+        self._exact: ExactNumbers | None = None
         #: Calls that take back what `set_state` did, latest last.
         self._changes: list[tuple[Any, tuple[Any, ...]]] = []
         self._propagator: Final = Propagator()
@@ -118,6 +120,8 @@ class OutputGraph:
         """
         value = SymValue(self._symbolic().number(number, source))
         value.source = source
+        if type(number) is float:
+            value.exact, value.hint = (("float", source),), number
         self.inputs.append(value)
         return value
 
@@ -125,7 +129,14 @@ class OutputGraph:
         if self._symbols is None:
             self._symbols = Symbols()
             self._dynamic = DynamicCalls(self._symbols)
+            self._exact = ExactNumbers(self._symbols)
         return self._symbols
+
+    @property
+    def exact(self) -> ExactNumbers:
+        """What is known of the capture's symbolic numbers; there is at least one."""
+        assert self._exact is not None
+        return self._exact
 
     def shape_guards(self) -> list[tuple[Any, ...]]:
         """What was assumed of symbolic sizes and numbers, as payloads of ``expression`` guards."""

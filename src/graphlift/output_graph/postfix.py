@@ -5,7 +5,7 @@ Knows the functions that torch adds to sympy; refuses what it does not know, nev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 
@@ -53,7 +53,7 @@ def postfix(expression: Any, inputs: Mapping[Any, tuple[Any, ...]]) -> tuple[Any
     """The expression in postfix form.
 
     Args:
-        inputs: for each symbol, the input that it is.
+        inputs: for each symbol, the input that it is, or the postfix expression that it stands for.
 
     Raises:
         Untranslatable: for a function that guards do not have, or a symbol that is no input.
@@ -63,13 +63,36 @@ def postfix(expression: Any, inputs: Mapping[Any, tuple[Any, ...]]) -> tuple[Any
     return tuple(items)
 
 
+def takes_no_step(expression: Any, floats: Collection[Any]) -> bool:
+    """Whether the expression compares and rounds the symbols `floats` only, but does not compute with them.
+
+    Torch simplifies arithmetic of floats as if they were real numbers; this much stays as it was.
+    """
+    if expression.is_Symbol or not any(symbol in floats for symbol in expression.free_symbols):
+        return True
+    if type(expression).__name__ not in _STEPLESS:
+        return False
+    return all(takes_no_step(argument, floats) for argument in expression.args)
+
+
+_STEPLESS: Final = frozenset(
+    {
+        *("Equality", "Unequality", "StrictLessThan", "LessThan", "StrictGreaterThan", "GreaterThan"),
+        *("And", "Or", "Not", "TruncToInt", "FloorToInt", "CeilToInt", "RoundToInt"),
+    }
+)
+
+
 def _emit(expression: Any, inputs: Mapping[Any, tuple[Any, ...]], items: list[Any]) -> None:
     if expression.is_Symbol:
         name = inputs.get(expression)
         if name is None:
             raise Untranslatable(str(expression))
-        items.append(name)
-    elif expression.is_Integer:
+        if isinstance(name[0], str):
+            items.append(name)
+        else:
+            items.extend(name)
+    elif expression.is_Integer and -(1 << 63) <= expression < 1 << 63:
         items.append(int(expression))
     elif expression.is_Float:
         items.append(float(expression))

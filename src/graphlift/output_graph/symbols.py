@@ -7,14 +7,14 @@ postfix expressions over our sources (see the guard kind ``expression``).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
 from torch._guards import Source as TorchSource
 
-from graphlift.graph_value import LARGEST_FLOAT, LARGEST_INT, CannotPropagate
-from graphlift.output_graph.postfix import Untranslatable, postfix
+from graphlift.graph_value import LARGEST_FLOAT, LARGEST_INT, CannotPropagate, SymValue
+from graphlift.output_graph.postfix import Untranslatable, postfix, takes_no_step
 from graphlift.sources import Source
 
 Items = tuple[Any, ...]
@@ -38,12 +38,34 @@ class _Place(TorchSource):
         return self.place.name()
 
 
+@dataclasses.dataclass(frozen=True)
+class _Computed(TorchSource):
+    """A number that is computed, as torch wants to see it."""
+
+    title: str
+
+    @property
+    def guard_source(self) -> Any:
+        """As for `_Place`."""
+        from torch._guards import GuardSource
+
+        return GuardSource.LOCAL
+
+    @property
+    def _name_template(self) -> str:
+        return self.title
+
+
 if callable(vars(TorchSource).get("name")):  # until torch 2.9 the name was a method
 
     def _name(self: _Place) -> str:
         return self.place.name()
 
+    def _title(self: _Computed) -> str:
+        return self.title
+
     _Place.name = _name  # type: ignore[assignment, method-assign]
+    _Computed.name = _title  # type: ignore[assignment, method-assign]
 
 
 class Symbols:
@@ -63,6 +85,8 @@ class Symbols:
         #: Symbol -> the input that it is, in the words of guards.
         self._inputs: dict[Any, Items] = {}
         self._floats: dict[Any, float] = {}
+        #: What was assumed of exact expressions.
+        self._assumed: dict[Items, None] = {}
         #: What inputs' strides and offsets are in terms of symbols: (input, expression).
         self._derived: list[tuple[Items, Any]] = []
 
@@ -111,12 +135,46 @@ class Symbols:
         else:
             self._derived.append((name, expression))
 
+    # --- assumptions -------------------------------------------------------------------------
+
+    def in_postfix(self, expression: Any) -> Items:
+        """An expression of torch's in postfix form; raises `Untranslatable`."""
+        return postfix(expression, self._inputs)
+
+    def hint_of(self, name: Items) -> Any:
+        """What an input is in this capture."""
+        return self._hint(next(symbol for symbol, known in self._inputs.items() if known == name))
+
+    def assume(self, items: Items) -> None:
+        """Assume that an expression over inputs is true."""
+        self._assumed[items] = None
+
+    def fix(self, number: SymValue) -> None:
+        """Assume that every input that a number is made of is what it is in this capture."""
+        for items in self._as_they_are(number.sym.node.expr.free_symbols):
+            self.assume(items)
+
+    def computed(self, value: float) -> Any:
+        """A symbolic float for a result that torch cannot compute; `stands_for` tells how it came about."""
+        from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+        place = _Computed(f"computed_{len(self._floats)}")
+        symbol = self.env.create_unspecified_symbol(value, place, DimDynamic.DYNAMIC)
+        self._floats[symbol] = value
+        return self.env.create_symfloatnode(symbol, hint=value, source=place)
+
+    def stands_for(self, number: SymValue, items: Items) -> None:
+        """The expression behind a number that `computed` gave; nothing to do for others."""
+        expression = number.sym.node.expr
+        if expression.is_Symbol:
+            self._inputs.setdefault(expression, items)
+
     # --- guards ------------------------------------------------------------------------------
 
     def guards(self) -> list[Items]:
         """Everything the environment assumed so far, each a postfix expression that must be true."""
         found = [self._derivation(name, expression) for name, expression in self._derived]
-        found += [*self._ranges(), *self._ordinary()]
+        found += [*self._ranges(), *self._ordinary(), *self._assumed]
         for guard in self.env.guards:
             found += self._translated(guard.expr)
         return list(dict.fromkeys(found))
@@ -143,11 +201,20 @@ class Symbols:
 
     def is_given(self, number: Any) -> bool:
         """Whether a symbolic number depends on others than sizes and strides."""
-        return any(self._inputs[symbol][0] in ("int", "float") for symbol in number.node.expr.free_symbols)
+        return any(map(self._is_number, number.node.expr.free_symbols))
+
+    def _is_number(self, symbol: Any) -> bool:
+        """Whether a symbol is an int or float of the program, or computed from these."""
+        name = self._inputs[symbol]
+        return not isinstance(name[0], str) or name[0] in ("int", "float")
+
+    def _is_input(self, term: Any) -> bool:
+        return bool(term.is_Symbol) and isinstance(self._inputs[term][0], str)
 
     def _is_bounded(self, expression: Any) -> bool:
-        given = (self._inputs[symbol][0] in ("int", "float") for symbol in expression.free_symbols)
-        if expression.is_Symbol or not any(given):
+        if expression.is_Symbol:
+            return self._is_input(expression)
+        if not any(map(self._is_number, expression.free_symbols)):
             return True
         name = type(expression).__name__
         if name in ("FloorDiv", "PythonMod", "Mod", "IntTrueDiv"):
@@ -155,7 +222,7 @@ class Symbols:
         if name in ("Max", "Min", "ToFloat", "Abs"):
             return all(map(self._is_bounded, expression.args))
         weights = expression.as_coefficients_dict()
-        return all(term.is_Symbol or term.is_Integer for term in weights) and self._is_light(weights)
+        return all(self._is_input(term) or term.is_Integer for term in weights) and self._is_light(weights)
 
     def _is_light(self, weights: Mapping[Any, Any]) -> bool:
         """Whether a weighted sum of inputs, and perhaps an int, stays small."""
@@ -171,13 +238,21 @@ class Symbols:
 
     def _translated(self, expression: Any) -> list[Items]:
         try:
+            if not takes_no_step(expression, self._floats):
+                raise Untranslatable(str(expression))
             return [postfix(expression, self._inputs)]
         except Untranslatable:
             # Then every symbol in it stays what it was.
-            return [
-                (self._inputs[symbol], self._hint(symbol), "==")
-                for symbol in sorted(expression.free_symbols, key=str)
-            ]
+            return self._as_they_are(expression.free_symbols)
+
+    def _as_they_are(self, symbols: Iterable[Any]) -> list[Items]:
+        """That symbols are what they are in this capture."""
+        names = [self._inputs[symbol] for symbol in sorted(symbols, key=str)]
+        inputs = [name for name in names if isinstance(name[0], str)]
+        for name in names:
+            if not isinstance(name[0], str):
+                inputs += [item for item in name if isinstance(item, tuple)]
+        return [(name, self.hint_of(name), "==") for name in inputs]
 
     def _hint(self, symbol: Any) -> Any:
         hint = self._floats[symbol] if symbol in self._floats else self._values()[symbol]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import BuiltinFunctionType, ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any, Final, TypeVar
@@ -27,7 +30,8 @@ S = TypeVar("S", bound=SpecialMethod)
 #: Methods of constants that take values which need not be known: (type, name) -> model.
 SPECIAL_METHODS: dict[tuple[type, str], SpecialMethod] = {}
 
-_METHOD_TYPES: Final = (
+#: Classes of what types hold for their methods.
+METHOD_TYPES: Final = (
     MethodDescriptorType,
     WrapperDescriptorType,
     ClassMethodDescriptorType,
@@ -50,6 +54,15 @@ _MAY_GROW: Final = frozenset(
         "__rmul__",
     )
 )
+
+
+@functools.cache
+def _inversion_warns() -> bool:
+    """Whether ``~True`` makes a warning, which must come at each run (Python 3.12 and later)."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        operator.invert(True)
+    return bool(caught)
 
 
 def special_method(cls: type, name: str) -> Callable[[S], S]:
@@ -107,7 +120,7 @@ class ConstantVariable(VariableTracker):
         self._check_foldable(tx, f"attribute {name!r}")
         cls = type(self.value)
         found = getattr(cls, name, None)
-        if isinstance(found, _METHOD_TYPES) and any(name in base.__dict__ for base in cls.__mro__):
+        if isinstance(found, METHOD_TYPES) and any(name in base.__dict__ for base in cls.__mro__):
             made = tx.make.builtin_method(name, self)
             assert isinstance(made, VariableTracker)
             return made
@@ -196,6 +209,8 @@ class ConstantVariable(VariableTracker):
 
     def unary(self, tx: Tx, op: str) -> VariableTracker:
         self._check_foldable(tx, f"unary {op}")
+        if op == "~" and type(self.value) is bool and _inversion_warns():
+            self.refuse(tx, "`~`, which warns,")
         return fold(tx, UNARY[op], self.value)
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:

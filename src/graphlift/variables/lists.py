@@ -19,7 +19,7 @@ from graphlift.variables.iterators import LIST_ITERATOR, ReversedVariable, Seque
 from graphlift.variables.ranges import SliceVariable
 from graphlift.variables.sequences import SequenceVariable, TupleVariable, storage
 from graphlift.variables.slots import iteration, length_hint, sorting, text
-from graphlift.variables.slots.numbers import index_, repeat_count
+from graphlift.variables.slots.numbers import repeat_count, size_argument
 
 _LIST_REVERSED: Final[type] = type(reversed([]))
 
@@ -186,14 +186,14 @@ class ListVariable(SequenceVariable):
     def insert(self, tx: Tx, index: VariableTracker, item: VariableTracker) -> None:
         """``list.insert``."""
         length = len(self.items_now(tx))
-        at = index_(tx, index)
+        at = size_argument(tx, index)
         at = max(at + length, 0) if at < 0 else min(at, length)
         tx.heap.splice(self.handle, at, at, [item])
 
     @method()
     def pop(self, tx: Tx, index: VariableTracker | None = None) -> VariableTracker:
         """``list.pop``."""
-        at = -1 if index is None else index_(tx, index)
+        at = -1 if index is None else size_argument(tx, index)
         items = self.items_now(tx)
         if not items:
             tx.raise_(IndexError, "pop from empty list")

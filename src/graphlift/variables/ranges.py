@@ -141,7 +141,7 @@ class RangeVariable(BuiltinObjectVariable):
         return NOT_IMPLEMENTED if value is UNKNOWN else fold(tx, self.value.__contains__, value)
 
     def unpack(self, tx: Tx) -> list[VariableTracker]:
-        if len(self.value) > iteration.LIMIT:
+        if self.value[iteration.LIMIT :]:  # its length need not fit a C integer
             iteration.too_long(tx, self)
         return [constant(tx, item) for item in self.value]
 

@@ -4,6 +4,7 @@ which hold their items themselves. Mirrors Objects/tupleobject.c.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
 from typing import Any, Final, NamedTuple, NoReturn, cast
 
@@ -28,7 +29,7 @@ from graphlift.variables.iterators import (
 )
 from graphlift.variables.ranges import SliceVariable
 from graphlift.variables.slots import attributes, iteration, operators, text
-from graphlift.variables.slots.numbers import has_index, index_, repeat_count
+from graphlift.variables.slots.numbers import has_index, index_, position, repeat_count
 from graphlift.variables.slots.type_lookup import made_tracker
 
 
@@ -66,13 +67,13 @@ class SequenceVariable(KnownItemsVariable):
 
     def index_of(self, tx: Tx, key: VariableTracker) -> int | None:
         """The position that `key` names, None when it is out of range."""
-        if isinstance(key, ConstantVariable) and type(key.value) is int:
+        if isinstance(key, ConstantVariable) and type(key.value) is int and abs(key.value) < sys.maxsize:
             index = key.value
         else:
             if not has_index(tx, key):
                 name = key.python_type(tx).__name__
                 tx.raise_(TypeError, f"{self.models.__name__} indices must be integers or slices, not {name}")
-            index = index_(tx, key)
+            index = position(tx, key)
         length = len(self.items_now(tx))
         if index < 0:
             index += length

@@ -15,26 +15,28 @@ from typing import Any, Final
 import torch
 
 from graphlift.graph_value import SymValue
-from graphlift.operators import BINARY, COMPARE
+from graphlift.operators import BINARY, COMPARE, UNARY
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker
-from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.constant import METHOD_TYPES, ConstantVariable
+from graphlift.variables.folding import fold, fold_binary
 from graphlift.variables.graph_calls import graph_argument, record, result_of
 
-#: Operators that symbolic ints are followed through; others settle the number first.
+#: Operators that symbolic numbers are followed through; others settle the number first.
 _FOLLOWED: Final = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 _DIVISIONS: Final = frozenset({"/", "//", "%"})
 _NUMBERS: Final = frozenset({int, float, bool})
+#: The largest power of a whole number that is followed.
+_LARGEST_POWER: Final = 16
 
-#: Methods of numbers that are followed; the function that is recorded.
-_METHODS: Final[dict[str, Any]] = {
-    "__float__": torch.sym_float,
-    "__neg__": operator.neg,
-    "__abs__": abs,
+#: Methods that give a whole number for a float: the function that is recorded.
+_ROUNDINGS: Final[dict[str, Any]] = {
     "__floor__": math.floor,
     "__ceil__": math.ceil,
+    "__trunc__": math.trunc,
+    "__int__": math.trunc,
 }
 
 
@@ -61,6 +63,8 @@ class SymNodeVariable(VariableTracker):
 
     def settle(self, tx: Tx) -> ConstantVariable:
         """The number it is in this capture, kept by a guard."""
+        if isinstance(self.value.sym, torch.SymFloat):
+            return ConstantVariable(tx.graph.exact.fix(self.value))
         return ConstantVariable(self.python_type(tx)(self.value.sym))
 
     def snapshot(self, tx: Tx, depth: int = 0) -> Any:
@@ -70,51 +74,48 @@ class SymNodeVariable(VariableTracker):
         return self.settle(tx).hash_key(tx)
 
     def truth(self, tx: Tx) -> VariableTracker | bool:
-        return bool(self.value.sym) if self.python_type(tx) is bool else bool(self.value.sym != 0)
+        return _is_not_zero(tx, self)
 
     # --- operators -------------------------------------------------------------------------
 
-    def _operate(self, tx: Tx, function: Any, first: Any, second: Any) -> VariableTracker:
-        try:
-            return record(tx, function, (first, second))
-        except ArithmeticError as error:
-            tx.raise_real(error)
-
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        operand = _operand(tx, other)
-        if operand is None:
-            return NOT_IMPLEMENTED
-        if self.python_type(tx) is bool or not _is_followed(op, self.value, operand):
-            return _fold(tx, BINARY[op], self, other)
-        return self._operate(tx, BINARY[op], self.value, operand)
+        return _binary(tx, op, self, other) if _is_number(other) else NOT_IMPLEMENTED
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        operand = _operand(tx, other)
-        if operand is None:
-            return NOT_IMPLEMENTED
-        if self.python_type(tx) is bool or not _is_followed(op, operand, self.value):
-            return _fold(tx, BINARY[op], other, self)
-        return self._operate(tx, BINARY[op], operand, self.value)
+        return _binary(tx, op, other, self) if _is_number(other) else NOT_IMPLEMENTED
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        operand = _operand(tx, other)
-        if operand is None:
+        if not _is_number(other):
             return NOT_IMPLEMENTED
-        if self.python_type(tx) is bool:
+        first, second = _operand(tx, self), _operand(tx, other)
+        if type(second) is complex or not (isinstance(first, SymValue) or isinstance(second, SymValue)):
             return _fold(tx, COMPARE[op], self, other)
-        return record(tx, COMPARE[op], (self.value, operand))
+        if float not in (_kind(tx, self), _kind(tx, other)):
+            return record(tx, COMPARE[op], (first, second))
+        answer: bool = COMPARE[op](tx.graph.exact.hint(first), tx.graph.exact.hint(second))
+        tx.graph.exact.assume(answer, op, first, second)
+        return ConstantVariable(answer)
 
     def unary(self, tx: Tx, op: str) -> VariableTracker:
-        if op == "~" or self.python_type(tx) is bool:
-            number = self.settle(tx).value
-            return ConstantVariable(~number if op == "~" else -number if op == "-" else +number)
-        return self if op == "+" else record(tx, operator.neg, (self.value,))
+        kind = self.python_type(tx)
+        if op == "~" or kind is bool:
+            return _fold(tx, UNARY[op], self)
+        if op == "+":
+            return self
+        return self._computed(tx, operator.neg, "neg")
+
+    def _computed(self, tx: Tx, function: Any, op: str) -> VariableTracker:
+        """`function` of the number; `op` is its name in guards."""
+        return _noted(tx, record(tx, function, (self.value,)), function, op, self.value)
 
     # --- attributes ------------------------------------------------------------------------
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
-        if not hasattr(self.python_type(tx), name):
-            tx.raise_(AttributeError, f"'{self.python_type(tx).__name__}' object has no attribute '{name}'")
+        kind = self.python_type(tx)
+        if name == "real" and kind is not bool:
+            return self
+        if not isinstance(getattr(kind, name, None), METHOD_TYPES):
+            return self.settle(tx).getattr_(tx, name)
         var = tx.make.builtin_method(name, self)
         assert isinstance(var, VariableTracker)
         return var
@@ -122,53 +123,138 @@ class SymNodeVariable(VariableTracker):
     def call_method(
         self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        function = _METHODS.get(name)
-        if function is not None and not args and not kwargs and self.python_type(tx) is not bool:
-            return record(tx, function, (self.value,))
-        if name in ("__int__", "__index__") and self.python_type(tx) is int:
-            return self
-        return self.settle(tx).call_method(tx, name, args, kwargs)
+        followed = None if args or kwargs else self._followed(tx, name)
+        return self.settle(tx).call_method(tx, name, args, kwargs) if followed is None else followed
+
+    def _followed(self, tx: Tx, name: str) -> VariableTracker | None:
+        """What a method without arguments gives, where it need not settle the number."""
+        kind = self.python_type(tx)
+        if kind is bool:
+            return None
+        if name == "__float__":
+            return self if kind is float else self._computed(tx, torch.sym_float, "float")
+        if name == "__neg__":
+            return self.unary(tx, "-")
+        if name == "__abs__":
+            return self._computed(tx, abs, "abs")
+        if kind is int:
+            return self if name in _ROUNDINGS or name == "__index__" else None
+        if name in _ROUNDINGS and tx.graph.exact.takes_one_step(self.value):
+            return record(tx, _ROUNDINGS[name], (self.value,))
+        return None
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.load_graph_output(self.value)
 
 
-def _operand(tx: Tx, other: VariableTracker) -> Any:
-    """What stands for a number in a recorded operation, None for what is none; a bool counts as an int,
-    for the shape environment takes it for something else."""
-    if isinstance(other, SymNodeVariable):
-        return int(other.settle(tx).value) if other.python_type(tx) is bool else other.value
-    if type(other) is ConstantVariable and type(other.value) in _NUMBERS:
-        return int(other.value) if type(other.value) is bool else other.value
-    return None
+# --- arithmetic ----------------------------------------------------------------------------------------
 
 
-def _is_followed(op: str, left: Any, right: Any) -> bool:
-    """Whether the result is what torch's symbols say, here and wherever their guards hold."""
-    divisor = right.sym if isinstance(right, SymValue) else right
+def _is_number(var: VariableTracker) -> bool:
+    return isinstance(var, SymNodeVariable) or (
+        type(var) is ConstantVariable and (type(var.value) in _NUMBERS or type(var.value) is complex)
+    )
+
+
+def _is_finite(tx: Tx, var: VariableTracker) -> bool:
+    """Whether a number that is known is none that torch's symbols do not know."""
+    return (
+        var.python_type(tx) is not float
+        or isinstance(var, SymNodeVariable)
+        or math.isfinite(var.as_constant())
+    )
+
+
+def _kind(tx: Tx, var: VariableTracker) -> type:
+    """int, float or complex; a bool is a whole number."""
+    kind = var.python_type(tx)
+    return int if kind is bool else kind
+
+
+def _operand(tx: Tx, var: VariableTracker) -> Any:
+    """What stands for a number in a recorded operation; a bool is settled, for torch takes it for something
+    else."""
+    if isinstance(var, SymNodeVariable) and var.python_type(tx) is not bool:
+        return var.value
+    value = settled(tx, var).as_constant()
+    return int(value) if type(value) is bool else value
+
+
+def _binary(tx: Tx, op: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
+    """``left op right`` of numbers, at least one of them symbolic: recorded where it cannot fail at another
+    call, else computed for the numbers that they are in this capture."""
+    kinds = {_kind(tx, left), _kind(tx, right)}
+    if not _is_followed(tx, op, left, right, kinds):
+        return _fold_binary(tx, op, left, right)
+    function, operands = BINARY[op], (_operand(tx, left), _operand(tx, right))
+    if not any(isinstance(operand, SymValue) for operand in operands):
+        return _fold_binary(tx, op, left, right)
+    if float in kinds or op == "/":
+        try:
+            function(*map(tx.graph.exact.hint, operands))
+        except ArithmeticError:
+            return _fold_binary(tx, op, left, right)
+    return _noted(tx, record(tx, function, operands), function, op, *operands)
+
+
+def _is_followed(tx: Tx, op: str, left: VariableTracker, right: VariableTracker, kinds: set[type]) -> bool:
+    """Whether the operator gives a number of the same kind, and no error, wherever the guards hold."""
+    if (
+        op not in _FOLLOWED
+        or not kinds <= {int, float}
+        or not (_is_finite(tx, left) and _is_finite(tx, right))
+    ):
+        return False
     if op in _DIVISIONS:
-        return bool(divisor != 0)
-    return op in _FOLLOWED and (op != "**" or _is_plain_power(left, right))
+        return _is_not_zero(tx, right)
+    return op != "**" or _has_power(tx, left, right)
 
 
-def _is_plain_power(base: Any, exponent: Any) -> bool:
-    """Whether a power is an int to a natural number, or of something positive."""
-    hints = [number.sym.node.hint if isinstance(number, SymValue) else number for number in (base, exponent)]
-    if all(type(hint) is int for hint in hints):
-        return bool(hints[1] >= 0)
-    return bool(hints[0] > 0)
+def _noted(tx: Tx, made: VariableTracker, function: Any, op: str, *operands: Any) -> VariableTracker:
+    """The result of a recorded operation; of a float it is kept how it came about."""
+    if isinstance(made, SymNodeVariable) and isinstance(made.value.sym, torch.SymFloat):
+        exact = tx.graph.exact
+        hints = [exact.hint(operand) for operand in operands]
+        exact.note(made.value, function(*hints), op, *operands)
+    return made
 
 
-def _fold(tx: Tx, function: Any, first: VariableTracker, second: VariableTracker) -> VariableTracker:
+def _is_not_zero(tx: Tx, var: VariableTracker) -> bool:
+    """Whether a number is true; assumed from now on."""
+    if not isinstance(var, SymNodeVariable):
+        return bool(var.as_constant())
+    if not isinstance(var.value.sym, torch.SymFloat):
+        return bool(var.value.sym) if isinstance(var.value.sym, torch.SymBool) else bool(var.value.sym != 0)
+    answer: bool = tx.graph.exact.hint(var.value) != 0.0
+    tx.graph.exact.assume(answer, "!=", var.value, 0.0)
+    return answer
+
+
+def _has_power(tx: Tx, base: VariableTracker, exponent: VariableTracker) -> bool:
+    """Whether ``base ** exponent`` is a real number of the same kind whatever the base will be."""
+    if isinstance(exponent, SymNodeVariable):
+        return False
+    power = exponent.as_constant()
+    if type(power) is not float and base.python_type(tx) is int:
+        return bool(0 <= power <= _LARGEST_POWER)
+    if float(power).is_integer() and power >= 0:
+        return True
+    zero = ConstantVariable(0)
+    above = base.compare(tx, ">", zero)
+    assert not isinstance(above, NotImplementedType)
+    return _is_not_zero(tx, above)
+
+
+def _fold_binary(tx: Tx, op: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
+    return fold_binary(tx, op, settled(tx, left).as_constant(), settled(tx, right).as_constant())
+
+
+def _fold(tx: Tx, function: Any, *operands: VariableTracker) -> VariableTracker:
     """Compute on settled numbers."""
-    numbers = [
-        var.settle(tx).value if isinstance(var, SymNodeVariable) else var.as_constant()
-        for var in (first, second)
-    ]
-    try:
-        return ConstantVariable(function(*numbers))
-    except Exception as error:
-        tx.raise_real(error)
+    return fold(tx, function, *(settled(tx, var).as_constant() for var in operands))
+
+
+# --- the graph ----------------------------------------------------------------------------------------------
 
 
 @graph_argument(SymNodeVariable)
@@ -182,7 +268,7 @@ def _result(tx: Tx, value: SymValue) -> Var:
     return SymNodeVariable(value) if known is None else known
 
 
-def settled(tx: Tx, var: Var) -> Var:
+def settled(tx: Tx, var: Any) -> Any:
     """`var` itself, or the constant that a symbolic number is in this capture."""
     return var.settle(tx) if isinstance(var, SymNodeVariable) else var
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -130,6 +131,7 @@ _BINARY: Final[dict[str, Callable[[Any, Any], Number]]] = {
     "<=": _exactly(_compare(operator.le)),
     ">": _exactly(_compare(operator.gt)),
     ">=": _exactly(_compare(operator.ge)),
+    "same": lambda a, b: int(type(a) is type(b) and struct.pack("d", a) == struct.pack("d", b)),
     "and": lambda a, b: int(bool(a) and bool(b)),
     "or": lambda a, b: int(bool(a) or bool(b)),
     "&": _ints(operator.and_),

@@ -7,7 +7,7 @@ import math
 import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from graphlift.polyfills import reductions
 from graphlift.protocol import Tx, Var
@@ -19,7 +19,7 @@ from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.folding import fold, is_symbolic, known, known_all
 from graphlift.variables.slots import attributes, calls, operators
 
-_LEFT_OUT = {"perm", "comb", "factorial", "pow", "prod", "ldexp"}
+_LEFT_OUT = {"perm", "comb", "factorial", "pow", "prod", "ldexp", "floor", "ceil", "trunc"}
 
 PURE.update(
     value
@@ -51,7 +51,8 @@ def _abs(tx: Tx, value: Var) -> Any:
 
 @builtin(divmod)
 def _divmod(tx: Tx, left: Var, right: Var) -> Any:
-    open_numbers = is_symbolic(tx, left) or is_symbolic(tx, right)
+    # A division by zero has an error of its own.
+    open_numbers = (is_symbolic(tx, left) or is_symbolic(tx, right)) and operators.is_true(tx, right)
     values = None if open_numbers else known_all(tx, (left, right), {})
     if values is not None:
         return fold(tx, divmod, *values[0])
@@ -122,7 +123,9 @@ def _prod(tx: Tx, iterable: Var, *, start: Var | None = None) -> Any:
 
 def _number(tx: Tx, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     alone = len(args) == 1 and not kwargs
-    values = None if alone and is_symbolic(tx, args[0]) else known_all(tx, args, kwargs)
+    values = (
+        None if alone and cls is not complex and is_symbolic(tx, args[0]) else known_all(tx, args, kwargs)
+    )
     if values is not None:
         return fold(tx, cls, *values[0], **values[1])
     if not alone:
@@ -136,11 +139,11 @@ def _number(tx: Tx, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any], n
 
 
 def _checked(tx: Tx, cls: type, name: str, made: VariableTracker) -> Any:
-    """What a conversion method gave must be of the class (or an integer, for ``__index__``)."""
+    """What a conversion method gave must be of its class (an integer, for ``__index__``)."""
     kind = made.python_type(tx)
-    wanted = int if name == "__index__" else cls
+    wanted = _GIVES.get(name, cls)
     if kind is wanted:
-        number = UNKNOWN if is_symbolic(tx, made) else known(tx, made)
+        number = UNKNOWN if is_symbolic(tx, made) and wanted is cls else known(tx, made)
         return fold(tx, cls, number) if number is not UNKNOWN else made
     if issubclass(kind, wanted):
         tx.fail(
@@ -148,6 +151,9 @@ def _checked(tx: Tx, cls: type, name: str, made: VariableTracker) -> Any:
         )
     owner = "" if name == "__index__" else "?."
     tx.raise_(TypeError, f"{owner}{name} returned non-{wanted.__name__} (type {kind.__name__})")
+
+
+_GIVES: Final = {"__index__": int, "__float__": float}
 
 
 def _no_number(tx: Tx, cls: type, value: VariableTracker) -> Any:

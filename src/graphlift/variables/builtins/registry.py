@@ -90,6 +90,11 @@ class BuiltinVariable(ConstantVariable):
             return cast(VariableTracker, tx.make.from_value(getattr(self.value, name), None))
         return self.refuse(tx, f"attribute {name!r}")
 
+    def called_name(self, tx: Tx) -> str:
+        """See `slots.calls.callable_name`."""
+        module, name = self.value.__module__, self.value.__qualname__
+        return str(name) if module in (None, "builtins") else f"{module}.{name}"
+
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.load_object(self.value)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from graphlift.protocol import Tx, Var
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.constant import ConstantVariable
@@ -34,9 +36,25 @@ def index_(tx: Tx, a: Var) -> int:
     tx.raise_(TypeError, f"__index__ returned non-int (type {name})")
 
 
+def position(tx: Tx, a: Var) -> int:
+    """As `index_`, for where a sequence is indexed (`PyNumber_AsSsize_t`): IndexError beyond 63 bits."""
+    return _fitting(tx, a, index_(tx, a), IndexError, "cannot fit '{}' into an index-sized integer")
+
+
+def size_argument(tx: Tx, a: Var) -> int:
+    """As `index_`, for an argument of a C function that is a ``Py_ssize_t``."""
+    return _fitting(tx, a, index_(tx, a), OverflowError, "Python int too large to convert to C ssize_t")
+
+
+def _fitting(tx: Tx, a: Var, number: int, error: type[Exception], text: str) -> int:
+    if -sys.maxsize - 1 <= number <= sys.maxsize:
+        return number
+    tx.raise_(error, text.format(a.realize(tx).python_type(tx).__name__))
+
+
 def repeat_count(tx: Tx, a: Var) -> int:
     """How often ``sequence * a`` repeats; TypeError in the program when `a` is no integer."""
     if not has_index(tx, a):
         name = a.realize(tx).python_type(tx).__name__
         tx.raise_(TypeError, f"can't multiply sequence by non-int of type '{name}'")
-    return index_(tx, a)
+    return _fitting(tx, a, index_(tx, a), OverflowError, "cannot fit '{}' into an index-sized integer")

@@ -1,0 +1,127 @@
+"""Arithmetic of numbers that change from call to call: results, errors and types are Python's own."""
+
+import math
+
+import pytest
+import torch
+
+import graphlift
+from graphlift import config
+from graphlift.testing import check
+
+INTS = [1, 2, 3, 5, 0, -1, True, 2**70, 1.5, math.nan, math.inf, -0.0, -7]
+FLOATS = [1.5, 2.5, 3.25, 0.0, -0.0, -1.5, 1e308, math.nan, math.inf, -math.inf, 5e-324, 3]
+PAIRS = [(1, 2), (2, 3), (3, 3), (5, 0), (0, 5), (-1, 2), (7, -2), (2**70, 3), (1.5, 2), (3, math.inf)]
+FLOAT_PAIRS = [(1.5, 2.5), (2.5, 1.5), (3.5, 3.5), (2.0, 0.0), (1e308, 1e308), (math.nan, 2.5), (-0.0, -1.5)]
+MIXED = [(5, 2.5), (7, 3.5), (-9, 0.5), (0, 0.0), (2**53 + 1, 2.0**53), (10, math.nan), (3, -0.0)]
+
+
+@pytest.fixture(autouse=True)
+def _all_are_captured(monkeypatch):
+    graphlift.reset()
+    monkeypatch.setattr(config, "recompile_limit", 64)
+
+
+def program(expression, parameters="a"):
+    """A function that computes `expression` between two tensor operations and tells its error, if any."""
+    lines = [
+        f"def program(x, {parameters}):",
+        "    y = x + 1",
+        "    try:",
+        f"        r = {expression}",
+        "    except Exception as error:",
+        "        r = type(error), str(error)",
+        "    return y * 2, r, type(r)",
+    ]
+    names = {"math": math, "torch": torch}
+    exec("\n".join(lines), names)
+    return names["program"]
+
+
+def compare(function, calls):
+    first, *others = [call if isinstance(call, tuple) else (call,) for call in calls]
+    x = torch.arange(3.0)
+    check(function, x, *first, then=[(x, *call) for call in others], recompiles=None, graphs=None)
+
+
+@pytest.mark.parametrize("calls", [INTS, FLOATS], ids=["ints", "floats"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "(-a, +a, abs(a), not a, bool(a), a - a, a * 0, a + 0.0, a // 1, a % 2.5)",
+        "~a",
+        "complex(a), a * 1j, 1j - a, a ** 1j",
+        "divmod(7, a)",
+        "divmod(a, a)",
+        "7 // a",
+        "7.5 % a",
+        "a ** 2, a ** 3",
+        "a ** -2",
+        "a ** 0.5, (a * a) ** 0.5",
+        "0.0 ** a",
+        "a.__floor__(), math.ceil(a), round(a), int(a)",
+        "a < math.inf, a == 1.0, a < 10**400, a == a",
+        "f'{a} {a!r:>8} {a:.2e} {a=}', '%s %5.1f' % (a, a), '{0} {0:08}'.format(a)",
+        "(1, 2, 3)[a]",
+        "[*a]",
+        "{**a}",
+        "max(*a)",
+        "1 in a",
+        "vars(a)",
+        "list(range(a))[:4]",
+        "x * a",
+        "x.new_full((2,), a)",
+        "torch.add(x, x, alpha=a)",
+        "torch.clamp(x, min=a)",
+        "(a * 1e200) * 1e200 - a",
+    ],
+)
+def test_one_number(expression, calls):
+    compare(program(expression), calls)
+
+
+@pytest.mark.parametrize("calls", [PAIRS, FLOAT_PAIRS, MIXED], ids=["ints", "floats", "mixed"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "a + b, a - b, a * b, (a + b) - b, a - a + b",
+        "a / b",
+        "a // b, a % b",
+        "divmod(a, b)",
+        "a * b / b == a, a * 0.1 * 3 > 0.3 * b",
+        "a < b, a <= b, a == b, a != b, a > b, a >= b, a < b < 10",
+        "int(a / b), math.floor(a / 3) * b",
+        "[1, 2, 3][a > b]",
+        "x * (a + b * 0.5)",
+        "a * a * a * a * a * a * a / (b * b + 1)",
+        "x * (a * a * a * a * b)",
+        "f'{a:{4}}|{b!r:>10}|{a + b:.2e}'",
+    ],
+)
+def test_two_numbers(expression, calls):
+    compare(program(expression, "a, b"), calls)
+
+
+def test_arithmetic_of_floats_is_followed_without_fixing_them():
+    def program(x, rate, momentum):
+        step = (rate * 0.1 + momentum) / (1 - momentum * rate) - abs(rate) ** 2
+        return x * step if step > -10 else x
+
+    calls = [(torch.ones(2), 0.1 * i, 0.5 + 0.01 * i) for i in range(2, 9)]
+    check(program, torch.ones(2), 0.1, 0.5, then=calls, recompiles=1)
+
+
+def test_sizes_made_through_floats_stay_open():
+    def program(x):
+        n = x.size(0)
+        return x[: int(n * 0.5)].sum() + math.ceil(n / 3) + x.new_zeros(math.floor(n * 0.25)).sum()
+
+    check(program, torch.ones(8), then=[(torch.ones(n),) for n in (12, 16, 20, 24)], recompiles=1)
+
+
+def test_the_root_of_a_size():
+    def program(x):
+        return x / x.size(-1) ** 0.5
+
+    calls = [(torch.ones(2, n),) for n in (5, 6, 7, 9)]
+    check(program, torch.ones(2, 4), then=calls, recompiles=1)

@@ -208,8 +208,8 @@ gl_compiled_segment(GlCompiled *self, GlThread *thread, PyObject *const *params,
     gl_region_change(thread, 0, self->context, self->settings);
     PyObject *bound, *result;
     GlEntry *entry;
-    if (GL_UNLIKELY(gl_tstate()->c_tracefunc != NULL)) {
-        /* Tracing began behind the frame's beginning: a tracer is to see the program, not a capture of it. */
+    if (GL_UNLIKELY(gl_is_watched(gl_tstate()))) {
+        /* It began behind the frame's beginning: who watches is to see the program, not a capture of it. */
         gl_region_change(thread, 1, self->context, self->settings);
         result = gl_call_spread(self->function, params);
     } else if (cache->skip && PyTuple_GET_SIZE(cache->entries) == 0) {
@@ -314,7 +314,7 @@ compiled_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject
     if (GL_UNLIKELY(gl_stack_check(thread) < 0)) {
         return NULL;
     }
-    if (GL_UNLIKELY(gl_runs_plainly(thread) || tstate->c_tracefunc != NULL)) {
+    if (GL_UNLIKELY(gl_runs_plainly(thread) || gl_is_watched(tstate))) {
         return run_plainly(self, tstate, args, nargsf, kwnames);
     }
     GlCache *cache = present_cache(self);

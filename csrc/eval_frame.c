@@ -221,7 +221,7 @@ static PyObject *name_del;
 static int
 is_under_settings(PyThreadState *tstate, GlThread *thread)
 {
-    return thread->region.hooked && !gl_bypass && tstate->c_tracefunc == NULL; /* who traces sees all frames */
+    return thread->region.hooked && !gl_bypass && !gl_is_watched(tstate); /* who watches sees all frames */
 }
 
 static PyObject *

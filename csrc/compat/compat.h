@@ -11,7 +11,8 @@
  *   gl_code_frame_size(code)          words that a frame of this code takes on the data stack
  *   GL_EVALUATOR_POPS_FRAME           1: the evaluator clears and pops a frame, 0: its caller does
  *   GL_C_RECURSION_CREDIT(ts, n)      raises what is left of the C recursion counter, where there is one
- *   GL_PY_RECURSION_CREDIT(ts, n)     the same for the counter of Python frames */
+ *   GL_PY_RECURSION_CREDIT(ts, n)     the same for the counter of Python frames
+ *   gl_is_watched(ts)                 whether somebody wants to see each line that the thread runs */
 
 #ifndef GRAPHLIFT_COMPAT_H
 #define GRAPHLIFT_COMPAT_H

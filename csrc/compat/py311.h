@@ -33,3 +33,6 @@ gl_frame_set_code(_PyInterpreterFrame *frame, PyCodeObject *code, int at)
 
 #define GL_C_RECURSION_CREDIT(tstate, units) ((void)(tstate))
 #define GL_PY_RECURSION_CREDIT(tstate, units) ((tstate)->recursion_remaining += (units))
+
+/* Whether somebody watches what this thread runs line by line. */
+#define gl_is_watched(tstate) ((tstate)->c_tracefunc != NULL)

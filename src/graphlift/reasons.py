@@ -157,6 +157,20 @@ def program(x):
     return x + 1
 """,
     )
+    DEBUGGER = ReasonText(
+        "Debugger started",
+        "A debugger shows the frame that starts it and those above, so all of these run plainly.",
+        ("Take the call out when you are done.",),
+        example="""
+import sys
+
+def program(x):
+    hook, sys.breakpointhook = sys.breakpointhook, lambda: None
+    breakpoint()
+    sys.breakpointhook = hook
+    return x + 1
+""",
+    )
     SKIPPED_CALLABLE = ReasonText(
         "Call of a function on the skip list",
         "The function was marked `disable`d or lives in a module that is never looked into.",

@@ -86,10 +86,16 @@ def test_values_taken_out_of_tensors(expression: str, context: str, tmp_path: Pa
     assert (error.reason, error.context) == (Reason.DATA_DEPENDENT_VALUE, context)
 
 
-@pytest.mark.parametrize("call", ["print(x)", "input()", "open('nowhere')", "breakpoint()"])
+@pytest.mark.parametrize("call", ["print(x)", "input()", "open('nowhere')"])
 def test_input_and_output(call: str, tmp_path: Path) -> None:
     error = first_break(f"def program(x):\n    {call}\n    return x + 1", tmp_path)
     assert error.reason is Reason.INPUT_OUTPUT
+
+
+@pytest.mark.parametrize("call", ["breakpoint()", "pdb.set_trace()"])
+def test_debuggers(call: str, tmp_path: Path) -> None:
+    error = first_break(f"import pdb\n\ndef program(x):\n    {call}\n    return x + 1", tmp_path)
+    assert error.reason is Reason.DEBUGGER
 
 
 def test_a_function_without_a_model_is_named(tmp_path: Path) -> None:

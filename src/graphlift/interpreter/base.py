@@ -193,6 +193,8 @@ class InstructionTranslatorBase(Translator):
         Where the frame that was called is not to be gone on with, because nobody knows what is left to do
         here when it comes back, this frame's whole instruction is run for real.
         """
+        if cut.reason is Reason.DEBUGGER:
+            return  # all frames are looked at, and must be whole
         if cut.frames and cut.frames[-1].last is None:
             cut.frames.clear()
         cut.frames.append(self)

@@ -140,7 +140,7 @@ class InstructionTranslator(InstructionTranslatorBase):
         Raises:
             Unsupported: this frame itself cannot be gone on with.
         """
-        while True:
+        while cut.frames:
             body = PyCodegen(lambda value: anchor(self, value))
             try:
                 frames = frames_at(cut, self)
@@ -154,6 +154,7 @@ class InstructionTranslator(InstructionTranslatorBase):
                 del cut.frames[0]
             else:
                 return body
+        raise cut
 
     def _check_dropped(self, body: PyCodegen) -> None:
         """Break where plain Python would run cleanup code of a generator that nothing refers to any more."""

@@ -205,6 +205,8 @@ class FunctionVariable(VariableTracker):
         return result
 
     def _check_may_inline(self, tx: Tx, real: FunctionType) -> None:
+        if real.__code__.co_name == "set_trace":  # of pdb, and of all that take its place
+            tx.fail(Reason.DEBUGGER, f"{real.__module__}.{real.__qualname__}")
         if self.may_inline is None:
             self.may_inline = self.is_own(real) or rules.classify(real) == "inline"
         if not self.may_inline:

@@ -19,7 +19,8 @@ from graphlift.variables.slots import attributes, items, operators
 from graphlift.variables.slots.class_checks import is_instance, is_subclass
 from graphlift.variables.slots.type_lookup import type_lookup
 
-refused(Reason.INPUT_OUTPUT, input, open, breakpoint)
+refused(Reason.INPUT_OUTPUT, input, open)
+refused(Reason.DEBUGGER, breakpoint)
 refused(Reason.UNSUPPORTED_BUILTIN, dir, eval, exec, compile, __import__, locals)
 
 

@@ -364,6 +364,8 @@ def is_class(value: object) -> bool:
 @wraps_if(is_class, order=40)
 def wrap_class(tx: Tx, value: type, source: Source | None) -> Var:
     """Any class: pinned by its identity."""
+    if mro_of(value) is None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"{value.__qualname__}, which is just being made")
     if source is not None:
         tx.guard("is", source, value)
     return ClassVariable(value, source)

@@ -87,7 +87,8 @@ def _init(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
         if init is not None and init.raw is not _OBJECT_INIT:
             tx.raise_(TypeError, "object.__init__() takes exactly one argument (the instance to initialize)")
         if new is not None and new.raw is _OBJECT_NEW:
-            tx.raise_(TypeError, f"{cls.__name__}() takes no arguments")
+            text = f"{cls.__name__}.__init__() takes exactly one argument (the instance to initialize)"
+            tx.raise_(TypeError, text)
     return tx.make.constant(None)
 
 

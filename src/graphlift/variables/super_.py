@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from graphlift.protocol import Codegen, Tx
 from graphlift.reasons import Reason
@@ -56,7 +56,9 @@ class SuperVariable(VariableTracker):
             return self.instance
         if name == "__self_class__":
             return tx.make.from_value(self.kind, None).realize(tx)  # type: ignore[no-any-return]
-        if name == "__class__" or type_lookup(tx, super, name) is not None:
+        if name == "__class__":
+            return tx.make.from_value(super, None).realize(tx)  # type: ignore[no-any-return]
+        if type_lookup(tx, super, name) is not None:
             return self.refuse(tx, f"attribute {name!r}")
         tx.raise_(AttributeError, f"'super' object has no attribute '{name}'")
 
@@ -106,8 +108,12 @@ def wrap_super(tx: Tx, value: super, source: Source | None) -> SuperVariable:
 def _new_super(
     tx: Any, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> SuperVariable:
+    if cls is not super:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, a class derived from super")
     if kwargs:
         tx.raise_(TypeError, "super() takes no keyword arguments")
+    if len(args) > 2:
+        tx.raise_(TypeError, f"super() expected at most 2 arguments, got {len(args)}")
     behind, instance = _implied(tx) if not args else (args[0].realize(tx), _second(tx, args))
     if not isinstance(behind, ClassVariable):
         tx.raise_(TypeError, f"super() argument 1 must be a type, not {behind.python_type(tx).__name__}")
@@ -115,8 +121,22 @@ def _new_super(
         return SuperVariable(behind, instance, instance.value)
     kind = instance.python_type(tx)
     if behind.value not in mro_of(kind):
-        tx.raise_(TypeError, "super(type, obj): obj must be an instance or subtype of type")
+        _refuse(tx, behind.value, instance)
     return SuperVariable(behind, instance, kind)
+
+
+def _refuse(tx: Tx, behind: type, instance: VariableTracker) -> NoReturn:
+    """The TypeError of an object of another class, as the running Python words it."""
+    is_class = isinstance(instance, ClassVariable)
+    name = (
+        instance.value.__name__ if isinstance(instance, ClassVariable) else instance.python_type(tx).__name__
+    )
+    stand_in = type(name, (), {})
+    try:
+        super(behind, stand_in if is_class else stand_in())
+    except TypeError as error:
+        tx.raise_real(error)
+    tx.fail(Reason.UNSUPPORTED_OPERATION, "a super object of another class")
 
 
 def _second(tx: Any, args: Sequence[Any]) -> Any:
@@ -130,13 +150,19 @@ def _implied(tx: Any) -> tuple[Any, Any]:
     frame = tx.frame
     if not frame.code.co_argcount:
         tx.raise_(RuntimeError, "super(): no arguments")
-    cell = frame.symbolic_locals.get("__class__")
-    behind: Any = cells.load(tx, cell.handle, "__class__") if isinstance(cell, CellVariable) else None
-    if behind is None:
-        tx.raise_(RuntimeError, "super(): __class__ cell not found")
-    first: Any = frame.symbolic_locals.get(frame.code.co_varnames[0])
-    if isinstance(first, CellVariable):
-        first = cells.load(tx, first.handle, frame.code.co_varnames[0])
+    name = frame.code.co_varnames[0]
+    first: Any = frame.symbolic_locals.get(name)
+    if isinstance(first, CellVariable) and name in frame.code.co_cellvars:
+        first = cells.load(tx, first.handle, name)
     if first is None:
         tx.raise_(RuntimeError, "super(): arg[0] deleted")
-    return behind.realize(tx), first.realize(tx)
+    cell = frame.symbolic_locals.get("__class__")
+    if "__class__" not in frame.code.co_freevars or not isinstance(cell, CellVariable):
+        tx.raise_(RuntimeError, "super(): __class__ cell not found")
+    behind: Any = cells.load(tx, cell.handle, "__class__")
+    if behind is None:
+        tx.raise_(RuntimeError, "super(): empty __class__ cell")
+    known = behind.realize(tx)
+    if not isinstance(known, ClassVariable):
+        tx.raise_(RuntimeError, f"super(): __class__ is not a type ({known.python_type(tx).__name__})")
+    return known, first.realize(tx)

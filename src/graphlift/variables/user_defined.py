@@ -57,6 +57,7 @@ _LAST: Final = {
 _NONE_MEANS: Final = {
     "__iter__": "'{}' object is not iterable",
     "__contains__": "'{}' object is not a container",
+    "__reversed__": "'{}' object is not reversible",
 }
 _OBJECT_HASH: Final = object.__dict__["__hash__"]
 _OBJECT_EQ: Final = object.__dict__["__eq__"]
@@ -318,7 +319,7 @@ class UserDefinedObject(VariableTracker):
             if attr is not None and self.storage is None and attr.owner is not object:
                 self.refuse(tx, f"{name!r} of {attr.owner.__qualname__}")
             return NOT_IMPLEMENTED
-        if attr.binding is Binding.PLAIN and attr.raw is None and name in _NONE_MEANS:
+        if attr.binding is Binding.PLAIN and name in _NONE_MEANS and _is_none(tx, attr):
             return self.type_error(tx, _NONE_MEANS[name])
         if name in _LAST and tx.takes(name, self) and attr.binding is Binding.FUNCTION:
             tx.last_call(attr.value(tx), _LAST[name])
@@ -499,6 +500,13 @@ class UserDefinedObject(VariableTracker):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.cls.__qualname__})"
+
+
+def _is_none(tx: Tx, attr: TypeAttr) -> bool:
+    if attr.written is None:
+        return attr.raw is None
+    value = attr.written.realize(tx)
+    return value.is_constant() and value.as_constant() is None
 
 
 def c_new(cls: type) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphlift.interpreter.dispatch import Translator, handler
 from graphlift.interpreter.frame_state import NULL
+from graphlift.variables.classes import ClassVariable
 from graphlift.variables.slots import attributes
 
 
@@ -18,11 +19,10 @@ def push_method(tx: Translator, value: object) -> None:
 @handler
 def LOAD_ATTR(tx: Translator, operand: tuple[str, bool]) -> None:
     name, is_method = operand
-    value = attributes.getattr_(tx, tx.stack.pop(), name)
     if is_method:
-        push_method(tx, value)
+        push_method(tx, attributes.load_method(tx, tx.stack.pop(), name))
     else:
-        tx.stack.append(value)
+        tx.stack.append(attributes.getattr_(tx, tx.stack.pop(), name))
 
 
 @handler
@@ -38,10 +38,12 @@ def DELETE_ATTR(tx: Translator, name: str) -> None:
 
 @handler
 def LOAD_SUPER_ATTR(tx: Translator, operand: tuple[str, bool, bool]) -> None:
-    name, is_method, _two_arguments = operand
+    name, is_method, two_arguments = operand
     instance = tx.stack.pop()
     cls = tx.stack.pop()
-    super_object = tx.call(tx.stack.pop(), [cls, instance])
+    function = tx.stack.pop().realize(tx)
+    own = isinstance(function, ClassVariable) and function.value is super
+    super_object = tx.call(function, [cls, instance] if own or two_arguments else [])
     value = attributes.getattr_(tx, super_object, name)
     if is_method:
         push_method(tx, value)

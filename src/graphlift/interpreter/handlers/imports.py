@@ -42,6 +42,14 @@ def _check_importer(tx: Translator) -> None:
 _IMPORT = builtins.__import__
 
 
+def _check_submodules(tx: Translator, package: str, names: tuple[str, ...]) -> None:
+    """Break where ``from package import name`` imports a module that is not loaded yet."""
+    module = sys.modules[package]
+    for name in names if hasattr(module, "__path__") else ():
+        if not hasattr(module, name) and f"{package}.{name}" not in sys.modules:
+            tx.fail(Reason.SIDE_EFFECT, f"import of '{package}.{name}', which is not loaded yet")
+
+
 @handler
 def IMPORT_NAME(tx: Translator, name: str) -> None:
     _check_importer(tx)
@@ -49,6 +57,7 @@ def IMPORT_NAME(tx: Translator, name: str) -> None:
     level = tx.stack.pop().realize(tx).snapshot(tx)
     full = _resolve(tx, name, level)
     module = _loaded(tx, full)
+    _check_submodules(tx, full, from_list or ())
     if not from_list and level == 0:
         module = _loaded(tx, full.partition(".")[0])
     tx.stack.append(module)

@@ -134,12 +134,12 @@ def _number(tx: Tx, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any], n
     for name in names:
         made = special(tx, value, name)
         if made is not None:
-            return _checked(tx, cls, name, made)
+            return _checked(tx, cls, name, made, value)
     return _no_number(tx, cls, value)
 
 
-def _checked(tx: Tx, cls: type, name: str, made: VariableTracker) -> Any:
-    """What a conversion method gave must be of its class (an integer, for ``__index__``)."""
+def _checked(tx: Tx, cls: type, name: str, made: VariableTracker, value: VariableTracker) -> Any:
+    """What a conversion method gave must be of the class (or an integer, for ``__index__``)."""
     kind = made.python_type(tx)
     wanted = _GIVES.get(name, cls)
     if kind is wanted:
@@ -149,7 +149,7 @@ def _checked(tx: Tx, cls: type, name: str, made: VariableTracker) -> Any:
         tx.fail(
             Reason.UNSUPPORTED_BUILTIN, f"{cls.__name__}() of an object whose {name} gives a derived class"
         )
-    owner = "" if name == "__index__" else "?."
+    owner = f"{value.python_type(tx).__name__}." if name == "__float__" else ""
     tx.raise_(TypeError, f"{owner}{name} returned non-{wanted.__name__} (type {kind.__name__})")
 
 

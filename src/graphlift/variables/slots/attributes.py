@@ -46,6 +46,31 @@ def getattr_(tx: Tx, a: Any, name: str) -> Any:
         raise
 
 
+def load_method(tx: Tx, a: Any, name: str) -> Any:
+    """``a.name`` that is about to be called: as `getattr_`, but what a descriptor of a plain class raises is
+    told nothing. Mirrors _PyObject_GetMethod."""
+    owner = a.realize(tx)
+    try:
+        return owner.getattr_(tx, name)
+    except ObservedException as error:
+        if _is_attribute_error(tx, error) and not _raised_by_descriptor(tx, owner, name):
+            error.value.looked_for(tx, owner, name)
+        raise
+
+
+def _raised_by_descriptor(tx: Tx, owner: VariableTracker, name: str) -> bool:
+    cls = owner.python_type(tx)
+    hook = type_lookup(tx, cls, "__getattribute__")
+    if (
+        hook is None
+        or hook.raw is not _OBJECT_GETATTRIBUTE
+        or type_lookup(tx, cls, "__getattr__") is not None
+    ):
+        return False
+    attr = type_lookup(tx, cls, name)
+    return attr is not None and (attr.is_data or attr.binding is Binding.DESCRIPTOR)
+
+
 def setattr_(tx: Tx, a: Any, name: str, value: Any) -> None:
     """``a.name = value``."""
     a.realize(tx).setattr_(tx, name, value)
@@ -220,7 +245,25 @@ def _bind_class(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) 
         function = getattr_(tx, attr.written, "__func__")
     else:
         function = tx.make.from_value(attr.raw.__func__, attr.source.child(SlotSource, _CLASS_FUNCTION))
-    return tx.make.bound_method(function, class_of(tx, obj, cls))
+    owner = class_of(tx, obj, cls)
+    if _CHAINED:
+        beneath = function.realize(tx)
+        if classify_value(tx, beneath)[0] in (
+            Binding.PROPERTY,
+            Binding.DESCRIPTOR,
+            Binding.CLASS,
+            Binding.STATIC,
+        ):
+            return bind_value(tx, beneath, owner.realize(tx), cls)
+    return tx.make.bound_method(function, owner)
+
+
+class _Chained:
+    value: Any = classmethod(property(lambda cls: True))  # type: ignore[arg-type]
+
+
+#: Whether a class method binds what it wraps as that binds itself (up to Python 3.12).
+_CHAINED: Final = _Chained.value is True
 
 
 def _bind_property(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:

@@ -64,6 +64,9 @@ def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
     if attr is not None:
         made = attributes.call_attr(tx, attr, operand, operand.python_type(tx), [spec])
         result: VariableTracker = made.realize(tx)
+        kind = result.python_type(tx)
+        if str not in kind.__mro__:
+            tx.raise_(TypeError, f"__format__ must return a str, not {kind.__name__}")
         return result
     cls = operand.python_type(tx)
     found = type_lookup(tx, cls, "__format__")

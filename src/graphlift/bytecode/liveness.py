@@ -32,6 +32,9 @@ _WRITES = frozenset({"STORE_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR", "MAKE_C
 FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})
 FRAME_READING_ATTRIBUTES = frozenset({"locals", "_getframe", "currentframe"})
 
+#: Those of them by which the dictionary of the locals gets other entries.
+LOCALS_WRITERS = frozenset({"locals", "exec"})
+
 _LEAVE = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
 _JUMP = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
@@ -122,6 +125,21 @@ def _reads_frame(decoded: Decoded, code: CodeType) -> bool:
         decoded.op(at) == "LOAD_GLOBAL" and operand[0] in FRAME_READERS
         for at, operand in enumerate(decoded.operands)
     )
+
+
+def asks_again(code: CodeType) -> bool:
+    """Whether a frame of the code can find again what it put into the dictionary of its locals: it names one
+    of `LOCALS_WRITERS`, and another of `FRAME_READERS` or a loop."""
+    if LOCALS_WRITERS.isdisjoint(code.co_names):
+        return False
+    decoded = decode(code)
+    sites = [
+        operand[0]
+        for at, operand in enumerate(decoded.operands)
+        if decoded.op(at) == "LOAD_GLOBAL" and operand[0] in FRAME_READERS
+    ]
+    loops = any(decoded.op(at).startswith("JUMP_BACKWARD") for at in range(len(decoded)))
+    return not LOCALS_WRITERS.isdisjoint(sites) and (len(sites) > 1 or loops)
 
 
 def _successors(decoded: Decoded, at: int) -> tuple[int, ...]:

@@ -51,6 +51,8 @@ class Layout:
             that the first `send` pushes).
         bool_before_test: conditional jumps and `not` want an exact bool on the stack.
         jumps_back_on_condition: conditional jumps can go backward.
+        frame_keeps_locals: what ``exec`` and ``locals()`` put into the dictionary of a frame's locals is
+            there when the same frame asks again.
         inseparable: opcodes that specialised code carries out together with the one behind them, by that
             one's name; nothing may be put between, and no jump go between.
         caches: inline cache entries behind an opcode, where there are any.
@@ -63,6 +65,7 @@ class Layout:
     return_generator_pushes: int
     bool_before_test: bool
     jumps_back_on_condition: bool
+    frame_keeps_locals: bool
     inseparable: Mapping[str, str]
     caches: Mapping[str, int] = field(default_factory=dict)
 

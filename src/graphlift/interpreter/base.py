@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from graphlift import events
-from graphlift.bytecode import versions
+from graphlift.bytecode import liveness, versions
 from graphlift.errors import ObservedException, Unsupported
 from graphlift.heap import Handle
 from graphlift.interpreter import exposure, handlers, operations, unwind
@@ -191,10 +191,14 @@ class InstructionTranslatorBase(Translator):
         """Add this frame to those that go on behind a cut.
 
         Where the frame that was called is not to be gone on with, because nobody knows what is left to do
-        here when it comes back, this frame's whole instruction is run for real.
+        here when it comes back, this frame's whole instruction is run for real. Where this frame itself must
+        stay one frame, that is for the one above to do.
         """
         if cut.reason is Reason.DEBUGGER:
             return  # all frames are looked at, and must be whole
+        if versions.LAYOUT.frame_keeps_locals and liveness.asks_again(self.code):
+            cut.frames.clear()
+            return
         if cut.frames and cut.frames[-1].last is None:
             cut.frames.clear()
         cut.frames.append(self)

@@ -13,6 +13,22 @@ from typing import Any
 
 _SEQUENCES = (list, tuple, range, deque, memoryview)
 _NO_SEQUENCES = (str, bytes, bytearray)
+
+
+def _refusal() -> str:
+    """What the running Python says of a class pattern that names no class."""
+    name: Any = 3
+    try:
+        match None:
+            case name():
+                pass
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+_NO_CLASS = _refusal()
+
 #: Builtin classes whose single positional pattern matches the whole subject.
 _SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 
@@ -55,7 +71,7 @@ def match_class(subject: Any, cls: Any, count: int, names: tuple[str, ...]) -> t
         names: names of the keyword patterns.
     """
     if not isinstance(cls, type):
-        raise TypeError("called match pattern must be a class")
+        raise TypeError(_NO_CLASS)
     if not isinstance(subject, cls):
         return None
     seen: list[str] = []

@@ -84,6 +84,7 @@ LAYOUT = Layout(
     return_generator_pushes=1,
     bool_before_test=False,
     jumps_back_on_condition=True,
+    frame_keeps_locals=True,
     inseparable={"PRECALL": "CALL"},
     caches={
         "BINARY_OP": 1,

@@ -42,6 +42,7 @@ LAYOUT = replace(
     for_iter_skips=("END_FOR", "POP_TOP"),
     return_generator_pushes=0,
     bool_before_test=True,
+    frame_keeps_locals=False,
     caches={
         **py312.LAYOUT.caches,
         "CONTAINS_OP": 1,

@@ -178,7 +178,8 @@ def _difference(handle: Handle, table: Table) -> tuple[list[Var], list[tuple[Var
     was = [key for key in real if key not in removed and (not handle.complete or key in table)]
     gone = [key for key in real if key in removed or (handle.complete and key not in table)]
     fresh = [key for key in table if key not in real or key in removed]
-    if handle.complete and list(table) != [*was, *fresh]:
+    exchanged = any(key in first and first[key][0] is not entry[0] for key, entry in table.items())
+    if handle.complete and (exchanged or list(table) != [*was, *fresh]):
         return [], [cast(tuple[Var, Var], entry) for entry in table.values()], True
     stored = [
         entry

@@ -576,3 +576,104 @@ def test_changed_bases_are_seen():
     assert torch.equal(compiled(X), X + 1)
     Low.__bases__ = (Two,)
     assert torch.equal(compiled(X), X * 3)
+
+
+class SaysAnother:
+    def __init__(self, cls):
+        self.cls = cls
+
+    @property
+    def __class__(self):
+        self.asked = getattr(self, "asked", 0) + 1
+        return self.cls
+
+
+class Hides:
+    def __getattribute__(self, name):
+        raise AttributeError(name)
+
+
+def test_isinstance_asks_for_the_class_that_an_object_says():
+    def program(x, a, b, c, d):
+        found = [isinstance(a, Plain), isinstance(a, (int, Plain)), isinstance(a, int)]
+        found += [isinstance(a, SaysAnother), type(a) is SaysAnother]
+        found += [isinstance(b, dict), isinstance(b, collections.abc.Mapping), isinstance(b, list)]
+        found += [isinstance(c, torch.Tensor), isinstance(d, int)]
+        return x + 1, found
+
+    objects = [SaysAnother(cls) for cls in (Plain, dict, torch.Tensor)]
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    asked = [SaysAnother(o.cls) for o in objects]
+    assert compiled(X, *asked, Hides())[1] == program(X, *objects, Hides())[1]
+    assert [vars(o)["asked"] for o in asked] == [vars(o)["asked"] for o in objects]
+
+
+def test_a_hook_may_deny_a_class_that_derives():
+    class Denies(abc.ABC):  # noqa: B024
+        @classmethod
+        def __subclasshook__(cls, other):
+            return False
+
+    class Derives(Denies):
+        pass
+
+    check(
+        lambda x, a: (x + 1, isinstance(a, Denies), issubclass(Derives, Denies)),
+        X,
+        Derives(),
+        breaks=None,
+        graphs=None,
+    )
+
+
+def test_making_an_object_does_not_ask_the_metaclass_for_subclasses():
+    asked = []
+
+    class Asks(type):
+        def __subclasscheck__(cls, other):
+            asked.append(other)
+            return False
+
+    class Asked(metaclass=Asks):
+        def __init__(self):
+            self.v = 3
+
+    compiled = graphlift.compile(lambda x: x + Asked().v, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(X), X + 3) and not asked
+
+
+def test_data_descriptors_put_on_a_class_come_first():
+    class Data:
+        def __get__(self, instance, owner):
+            return "got"
+
+        def __set__(self, instance, value):
+            instance.__dict__["set"] = value
+
+    def make():
+        class Bare:
+            pass
+
+        def program(x, a):
+            Bare.v = Data()
+            Bare.w = property()
+            Bare.u = property(lambda self: 1)
+            found = [a.v, a.u]
+            a.v = 4
+            for name in ("w", "u"):
+                for access in (
+                    lambda: setattr(a, name, 1),
+                    lambda: getattr(a, name),
+                    lambda: delattr(a, name),
+                ):  # noqa: B023
+                    try:
+                        found.append(access())
+                    except AttributeError as error:
+                        found.append(str(error))
+            return x + 1, found, a.__dict__
+
+        instance = Bare()
+        instance.__dict__.update(v=1, u=2)
+        return program, (X, instance)
+
+    check_fresh(make, graphs=None, breaks=None, recompiles=None)

@@ -362,3 +362,76 @@ def test_globals_of_no_module_are_guarded_and_written(stable):
         assert torch.equal(compiled(other_body, torch.ones(2)), torch.full((2,), 8.0))
         assert other["seen"] == 7
         assert namespace["seen"] == 5
+
+
+def _counter():
+    n = 0
+
+    def more():
+        nonlocal n
+        n += 1
+
+    def get():
+        return n
+
+    return more, get
+
+
+def test_that_two_functions_share_a_cell_is_guarded():
+    def program(x, more, get):
+        more()
+        return x + get()
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    (more, get), (_, other) = _counter(), _counter()
+    assert torch.equal(compiled(X, more, get), X + 1)
+    assert torch.equal(compiled(X, more, other), X)
+    assert torch.equal(compiled(X, more, get), X + 3)
+
+
+def test_a_cell_of_the_captured_function_may_be_that_of_an_argument():
+    def make():
+        n = 0
+
+        def get():
+            return n
+
+        def program(x, get):
+            nonlocal n
+            n += 1
+            return x + get()
+
+        return program, get
+
+    program, get = make()
+    _, other = make()
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(X, get), X + 1)
+    assert torch.equal(compiled(X, other), X)
+    assert torch.equal(compiled(X, get), X + 3)
+
+
+def test_that_functions_share_their_keyword_defaults_is_guarded():
+    def make(k):
+        def function(*, k=k):
+            return k
+
+        return function
+
+    one, two = make(1), make(1)
+    two.__kwdefaults__ = one.__kwdefaults__
+    compiled = graphlift.compile(lambda x, f, g: x + f() + g(), backend="eager", fullgraph=True)
+    assert torch.equal(compiled(X, one, two), X + 2)
+    assert torch.equal(compiled(X, one, make(10)), X + 11)
+
+
+class Callable_:
+    def __call__(self, n):
+        return n + 1
+
+
+_cached_object = functools.lru_cache(Callable_())
+
+
+def test_what_is_under_a_cache_need_not_be_a_function():
+    check(lambda x: x + _cached_object(1), X, graphs=None, breaks=None)

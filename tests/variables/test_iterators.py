@@ -10,7 +10,7 @@ from collections import deque
 import pytest
 import torch
 
-from graphlift.testing.check import check
+from graphlift.testing.check import check, check_fresh
 
 
 def lazy_ones(x, l):
@@ -352,3 +352,58 @@ def test_existing_deques_are_not_looked_into():
         return y * len(d), list(d), 5 in d, d[0], d == deque(), [v for v in d], bool(d)
 
     check(fn, torch.ones(2), deque([0]), graphs=None, breaks=None, recompiles=None)
+
+
+def _stops(n):
+    if n == 2:
+        raise StopIteration("value")
+    return n
+
+
+def test_a_function_that_raises_stop_iteration_ends_its_iterator():
+    def fn(x):
+        return (
+            x + 1,
+            list(map(_stops, [1, 2, 3])),
+            [n for n in map(_stops, [1, 2, 3])],
+            list(filter(_stops, [1, 2, 3])),
+            list(it.filterfalse(_stops, [1, 2])),
+            sum(map(_stops, [1, 2])),
+        )
+
+    check(fn, torch.ones(2), fullgraph=True)
+
+
+class Overrides(list):
+    def __getitem__(self, index):
+        raise AssertionError
+
+
+def test_iterators_of_derived_lists_look_beneath():
+    def fn(x, items):
+        iterator, inner = items
+        return x + 1, next(iterator), [*iterator], [*iter(inner)]
+
+    def make():
+        return fn, (torch.ones(2), [iter(Overrides([1, 2])), Overrides([3])])
+
+    check_fresh(make, fullgraph=True)
+
+
+def _fails(items):
+    yield len(items)
+    yield len(items)
+    raise ValueError
+
+
+def test_deques_are_extended_one_by_one():
+    def fn(x, existing):
+        made, left = deque([0]), deque([0])
+        for extend, items in ((made.extend, made), (left.extendleft, left), (existing.extend, ())):
+            try:
+                extend(_fails(items))
+            except ValueError:
+                pass
+        return x + 1, made, left
+
+    check(fn, torch.ones(2), deque([0]), fullgraph=True)

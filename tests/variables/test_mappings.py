@@ -290,3 +290,46 @@ def test_order_of_an_ordered_dict_is_guarded():
     moved = OrderedDict(a=1, b=2)
     moved.move_to_end("a")
     check(fn, torch.ones(2), OrderedDict(a=1, b=2), then=[(torch.ones(2), moved)], recompiles=1)
+
+
+def test_union_with_a_derived_class_on_the_right():
+    def fn(x, a, b, c):
+        return x + 1, a | b, b | a, a | c, c | a, b | c
+
+    check(fn, torch.ones(2), {"a": 1}, OrderedDict(b=2, a=3), defaultdict(int, c=1), fullgraph=True)
+
+
+class NotesStores(defaultdict):
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        super().__setitem__("noted", key)
+
+
+def test_a_default_is_stored_by_the_class_s_own_method():
+    def fn(x, d):
+        d["a"].append(1)
+        return x + 1
+
+    check(fn, torch.ones(2), NotesStores(list), fullgraph=True)
+
+
+def test_a_key_exchanged_for_an_equal_one():
+    def fn(x, d, e):
+        size = len(d)
+        del d[1]
+        d[True] = 2
+        e.pop(1)
+        e[1.0] = size
+        return x + 1, list(d), list(e)
+
+    check(fn, torch.ones(2), {1: 1}, {1: 1, 2: 2}, fullgraph=True)
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+def test_items_contain_named_tuples():
+    def fn(x, d, pair):
+        return x + 1, pair in d.items(), Pair("a", 2) in d.items()
+
+    check(fn, torch.ones(2), {"a": 1}, Pair("a", 1), fullgraph=True)

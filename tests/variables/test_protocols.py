@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import copy
 import enum
 import functools
 import itertools
@@ -361,3 +362,111 @@ def test_protocol(fn):
 
 def test_members_of_enumerations_are_numbers():
     check(enumerated, torch.ones(2), N.A, fullgraph=True)
+
+
+class CountsAs:
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+
+class Index:
+    def __index__(self):
+        return 4
+
+
+@pytest.mark.parametrize("count", [True, Index(), 0, -1, "1", 1 << 70, None], ids=repr)
+def test_len_is_an_integer(count):
+    def fn(x, a):
+        try:
+            return x + 1, len(a), type(len(a)), bool(a)
+        except Exception as error:
+            return x + 2, type(error), str(error)
+
+    check(fn, torch.ones(2), CountsAs(count), fullgraph=True, recompiles=None)
+
+
+class NoIterator:
+    def __iter__(self):
+        return [1, 2]
+
+
+class NoProtocols:
+    __iter__ = __contains__ = __bool__ = __len__ = __getitem__ = __neg__ = __call__ = __add__ = __eq__ = None
+    __hash__ = None
+
+
+def test_special_methods_that_are_none():
+    def fn(x, a, b):
+        found = []
+        for ask in (
+            lambda: list(a),
+            lambda: [*b],
+            lambda: 1 in b,
+            lambda: bool(b),
+            lambda: len(b),
+            lambda: b[0],
+            lambda: -b,
+            lambda: b(),
+            lambda: b + 1,
+            lambda: b == 1,
+            lambda: {b: 1},
+        ):
+            try:
+                found.append(ask())
+            except TypeError as error:
+                found.append(str(error))
+        return x + 1, found
+
+    check(fn, torch.ones(2), NoIterator(), NoProtocols(), fullgraph=True)
+
+
+def test_which_nan_it_is_is_guarded():
+    def fn(x, a, b):
+        return x + 1, a in [b], [a] == [b], (a,) == (b,), [b].count(a)
+
+    one, two = float("nan"), float("nan")
+    check(fn, torch.ones(2), one, one, then=[(torch.ones(2), one, two)], recompiles=1, fullgraph=True)
+
+
+class Shown:
+    def __repr__(self):
+        return "by the class"
+
+
+def test_special_methods_are_not_asked_of_the_instance():
+    def fn(x, a):
+        return (
+            x + 1,
+            str(a),
+            repr(a),
+            f"{a}",
+            format(a),
+            str(ValueError(a)),
+            repr(ValueError(a)),
+            str(KeyError(a)),
+        )
+
+    a = Shown()
+    a.__repr__ = a.__str__ = a.__format__ = lambda *_: "by the instance"
+    check(fn, torch.ones(2), a, fullgraph=True)
+
+
+class Empty:
+    def __setstate__(self, state):
+        self.got = state
+
+
+def test_an_object_without_attributes_has_no_state():
+    check(lambda x, a: (x + 1, copy.copy(a).__dict__), torch.ones(2), Empty(), fullgraph=True)
+
+
+@pytest.mark.filterwarnings("always")
+def test_operations_that_warn_warn_at_each_call():
+    def fn(x, flag):
+        y = x + 1
+        return y * ~flag if NotImplemented else y
+
+    check(fn, torch.ones(2), True, graphs=None, breaks=None, recompiles=None)

@@ -410,3 +410,71 @@ def error_text(x, l, code):
 @pytest.mark.parametrize("code", range(10))
 def test_caught_errors(code):
     check(error_text, torch.ones(2), [1, 2, 3], code, fullgraph=True, recompiles=None)
+
+
+class Behaves(NamedTuple):
+    x: int
+    y: int
+
+    def __bool__(self):
+        return False
+
+    def __sub__(self, other):
+        return "sub", other
+
+    def __neg__(self):
+        return "neg"
+
+    def __call__(self):
+        return "called"
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return "no " + name
+
+    def __index__(self):
+        return 1
+
+
+def test_named_tuples_with_special_methods():
+    def program(x, p):
+        made = Behaves(3, 4)
+        return x + 1, [(bool(q), q - 1, -q, q(), q.z, [5, 6][q], q.x, 4 if q else 5) for q in (p, made)], made
+
+    check(program, torch.ones(2), Behaves(1, 2))
+
+
+class Vector(tuple):
+    def __add__(self, other):
+        return Vector(a + b for a, b in zip(self, other, strict=True))
+
+    def __bool__(self):
+        return False
+
+
+class Slotless(tuple):
+    __slots__ = ()
+
+    def __len__(self):
+        return 7
+
+
+def test_tuples_of_derived_classes_made_inside():
+    def program(x, given):
+        a, b = Vector((1, 2)), Slotless((x, 3))
+        a.name = "n"
+        total = a + Vector((3, 4)) + given
+        return x + 1, total, bool(a), type(total) is Vector, a, b, len(b), b[0] is x, a.name, (*b,)
+
+    check(program, torch.ones(2), Vector((5, 6)))
+
+
+def test_join_of_what_is_no_text():
+    def program(x):
+        try:
+            return ",".join(part for part in ["a", x])
+        except TypeError as error:
+            return x + 1, str(error)
+
+    check(program, torch.ones(2))

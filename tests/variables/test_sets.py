@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import graphlift
 from graphlift.testing.check import check
 
 
@@ -140,4 +141,61 @@ def test_other_elements_are_noticed():
 
     check(
         fn, torch.ones(2), {1, 3}, then=[(torch.ones(2), {1, 2}), (torch.ones(2), {1, 2, 3})], recompiles=None
+    )
+
+
+def _fails():
+    yield 1
+    yield 2
+    raise ValueError
+
+
+def test_what_an_iterable_gave_before_it_failed_stays():
+    def fn(x, s):
+        t, u, v = set(), {1, 2, 3}, {1, 2, 3}
+        for change in (s.update, t.update, u.difference_update, v.symmetric_difference_update):
+            try:
+                change(_fails())
+            except ValueError:
+                pass
+        return x + 1, t, u, v
+
+    check(fn, torch.ones(2), {5}, fullgraph=True)
+
+
+def test_no_more_is_taken_than_decides():
+    def fn(x, s):
+        taken = []
+        for check_it in (s.isdisjoint, s.issuperset, {1: 1}.keys().isdisjoint, frozenset(s).issuperset):
+            iterator = iter([2, 1, 3, []])
+            taken.append((check_it(iterator), list(iterator)))
+        return x + 1, taken
+
+    check(fn, torch.ones(2), {1}, fullgraph=True)
+
+
+def test_a_set_that_another_was_made_of_may_change_behind_the_capture():
+    def fn(x, s):
+        made = set()
+        made.update(s)
+        other = {9}
+        other |= s
+        left = {9, "a"}
+        left.difference_update(s)
+        return x + 1, made, other, left, set(s), frozenset(s) | {3}
+
+    first = {"a", "b", 5}
+    compiled = graphlift.compile(fn, backend="eager", fullgraph=True)
+    compiled(torch.ones(2), first)
+    first.clear()
+    assert compiled(torch.ones(2), {"a", "b", 5})[1:] == fn(torch.ones(2), {"a", "b", 5})[1:]
+
+
+class Derived(frozenset):
+    pass
+
+
+def test_a_copy_of_a_derived_frozenset_is_another_object():
+    check(
+        lambda x, s: (x + 1, s.copy() is s, s.copy()), torch.ones(2), Derived([1]), graphs=None, breaks=None
     )

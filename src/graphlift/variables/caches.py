@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from types import CodeType
 from typing import Any, Final
 
 from graphlift.protocol import Tx, Var
@@ -33,7 +34,10 @@ class CachedFunctionVariable(UserDefinedObject):
     def call(
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        code = (dict_of(self.value) or {})["__wrapped__"].__code__
+        wrapped = (dict_of(self.value) or {}).get("__wrapped__")
+        code = getattr(wrapped, "__code__", None)
+        if type(code) is not CodeType:
+            tx.fail(Reason.SKIPPED_CALLABLE, f"{type(wrapped).__qualname__} object under lru_cache")
         values = [arg.realize(tx) for arg in args]
         named = {name: value.realize(tx) for name, value in kwargs.items()}
         constant = all(value.is_constant() for value in [*values, *named.values()])

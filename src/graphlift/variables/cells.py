@@ -12,6 +12,7 @@ from typing import Final
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.sources import CellContentsSource, Source
+from graphlift.variables import namespace
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import wraps
 
@@ -92,4 +93,4 @@ def wrap_cell(tx: Tx, value: CellType, source: Source | None) -> Var:
     """A cell met as a value: one that was passed behind a cut, or an item of a function's closure."""
     if source is not None:
         tx.guard("type", source, CellType)
-    return of(tx.heap.handle_of(value, source))
+    return of(namespace.handle_at(tx, value, source))

@@ -108,6 +108,8 @@ class ConstantVariable(VariableTracker):
         return value
 
     def truth(self, tx: Tx) -> bool:
+        if self.value is NotImplemented:
+            self.refuse(tx, "truth, which warns,")
         return bool(self.value)
 
     # --- attributes and methods ------------------------------------------------------------

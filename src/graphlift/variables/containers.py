@@ -20,10 +20,12 @@ from graphlift.variables import rebuild
 from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.classes import constructs
+from graphlift.variables.folding import fold
 from graphlift.variables.lists import ListVariable
 from graphlift.variables.mappings import VARIABLES, DictVariable, dict_storage
-from graphlift.variables.sequences import TupleVariable, tuple_items
+from graphlift.variables.sequences import TupleVariable, adds_names_only, tuple_items
 from graphlift.variables.sets import FrozenSetVariable, SetVariable
+from graphlift.variables.slots import length_hint
 from graphlift.variables.slots.type_lookup import Binding, anchor, mro_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
@@ -98,6 +100,14 @@ class ContainerObject(UserDefinedObject):
         """What it holds."""
         return [self]  # it may hold itself through its attributes, too
 
+    def reconstruct(self, codegen: Codegen) -> None:
+        if not isinstance(self.storage, TupleVariable):
+            super().reconstruct(codegen)
+            return
+        assert self.cls_var is not None
+        codegen.call(tuple.__new__, [self.cls_var, TupleVariable(self.storage.items)])
+        codegen.later(lambda: self.fill(codegen))
+
     def fill(self, codegen: Codegen) -> None:
         kind = kind_of(self.cls)
         if kind is list:
@@ -162,6 +172,22 @@ def _new_container(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs:
     made = ContainerObject(cls, handle, None, cls_var)
     _attach(tx, made, kind, None)
     return made
+
+
+@constructs(tuple, whole=True)
+def _new_tuple(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """``tuple.__new__``: a plain tuple, one with names, or an object whose class derives from tuple."""
+    if kwargs or len(args) > 1:
+        return fold(tx, tuple, *[()] * len(args), **dict.fromkeys(kwargs))
+    operand: VariableTracker | None = args[0].realize(tx) if args else None
+    if cls is tuple and isinstance(operand, TupleVariable) and operand.cls is tuple:
+        return operand
+    found = [] if operand is None else length_hint.unpack(tx, operand)
+    if cls is tuple or adds_names_only(cls):
+        return tx.make.tuple(found, cls)
+    if type_lookup(tx, cls, "__del__") is not None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which has a finalizer")
+    return ContainerObject(cls, Handle(), None, cls_var, TupleVariable(found))
 
 
 class InstanceDictVariable(DictVariable):

@@ -13,7 +13,7 @@ from graphlift.variables.builtin_object import constant, make_tuple, method
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.dict_views import DictIteratorVariable, Part
 from graphlift.variables.mappings import VARIABLES, DictVariable
-from graphlift.variables.slots import attributes, calls, text
+from graphlift.variables.slots import attributes, calls, items, text
 
 
 class DefaultDictVariable(DictVariable):
@@ -55,7 +55,7 @@ class DefaultDictVariable(DictVariable):
         if factory.is_constant() and factory.as_constant() is None:
             tx.raise_(KeyError, key)
         value = cast(VariableTracker, calls.call(tx, factory, [], {}))
-        self.store(tx, key.realize(tx), value)
+        items.setitem(tx, self if self.owner is None else self.owner, key, value)
         return value
 
     @method("__init__")

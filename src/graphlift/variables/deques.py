@@ -174,13 +174,13 @@ class DequeVariable(SequenceVariable):
     @method()
     def extend(self, tx: Tx, other: VariableTracker) -> None:
         """``deque.extend``."""
-        for item in iteration.unpack(tx, other):
+        for item in iteration.each(tx, other):
             self.append(tx, item)
 
     @method()
     def extendleft(self, tx: Tx, other: VariableTracker) -> None:
         """``deque.extendleft``."""
-        for item in iteration.unpack(tx, other):
+        for item in iteration.each(tx, other):
             self.appendleft(tx, item)
 
     @method()
@@ -298,7 +298,7 @@ class ExistingDequeVariable(BuiltinObjectVariable):
     @method()
     def extend(self, tx: Tx, other: VariableTracker) -> None:
         """``deque.extend``."""
-        for item in iteration.unpack(tx, other):
+        for item in iteration.each(tx, other):
             self.append(tx, item)
 
     @method()

@@ -22,6 +22,7 @@ from graphlift.variables.iterator_state import DONE
 from graphlift.variables.iterators import IteratorVariable, wrap_opaque_iterator
 from graphlift.variables.sequences import storage
 from graphlift.variables.slots import calls, items, iteration, operators
+from graphlift.variables.slots.type_lookup import mro_of
 
 
 class Part(Enum):
@@ -94,9 +95,9 @@ class DictViewVariable(BuiltinObjectVariable):
             return cast(VariableTracker, self.dictionary.contains(tx, item))
         if self.part is Part.VALUES:
             return NOT_IMPLEMENTED
-        if item.python_type(tx) is not tuple:
+        if tuple not in mro_of(item.python_type(tx)):
             return constant(tx, False)
-        pair = item.unpack(tx)
+        pair = storage(item).unpack(tx)
         if pair is None or len(pair) != 2:
             return constant(tx, False)
         found = self.dictionary.find(tx, pair[0].realize(tx))
@@ -169,7 +170,7 @@ class DictViewVariable(BuiltinObjectVariable):
         """``isdisjoint`` of a view of keys or items."""
         if self.part is Part.VALUES:
             tx.raise_(AttributeError, "'dict_values' object has no attribute 'isdisjoint'")
-        found = iteration.unpack(tx, other)
+        found = iteration.each(tx, other)
         return constant(
             tx, not any(operators.is_true(tx, operators.contains(tx, item, self)) for item in found)
         )

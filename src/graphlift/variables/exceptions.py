@@ -254,11 +254,8 @@ def _str(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[s
     if not values:
         return tx.make.constant("")
     if len(values) > 1:
-        return self.args(tx).invoke(tx, "__str__", [], {})
-    value = values[0].realize(tx)
-    if issubclass(self.cls, KeyError):
-        return value.invoke(tx, "__repr__", [], {})
-    return value.invoke(tx, "__str__", [], {})
+        return text.str_(tx, self.args(tx))
+    return text.repr_(tx, values[0]) if issubclass(self.cls, KeyError) else text.str_(tx, values[0])
 
 
 def _repr(tx: Tx, self: ExceptionVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -21,6 +21,7 @@ from graphlift.sources import (
     FunctionFieldSource,
     GlobalSource,
     InstanceDictSource,
+    ItemSource,
     ModuleDictSource,
     SlotSource,
     Source,
@@ -255,7 +256,7 @@ class FunctionVariable(VariableTracker):
             if source is not None:
                 tx.guard("constant", source, None)
             return None
-        return namespace.lookup(tx, tx.heap.handle_of(defaults, source), name)
+        return namespace.lookup(tx, namespace.handle_at(tx, defaults, source), name)
 
     # --- attributes ------------------------------------------------------------------------------
 
@@ -277,7 +278,7 @@ class FunctionVariable(VariableTracker):
             else:
                 own = _FIELDS["__dict__"].__get__(self.real)
                 source = None if self.source is None else self.source.child(InstanceDictSource, "__dict__")
-                handle.namespace = tx.heap.handle_of(own, source)
+                handle.namespace = namespace.handle_at(tx, own, source)
         return handle.namespace
 
     def _written(self, name: str) -> Var | None:
@@ -399,9 +400,23 @@ def cell_variable(cell: Handle) -> CellVariable:
     return cells.of(cell)
 
 
-def cell_handle(tx: Tx, cell: Any, source: Source | None) -> Handle:
-    """The handle of a cell that existed before the capture; its contents are read on demand."""
-    return tx.heap.handle_of(cell, source)
+def cell_handle(tx: Tx, cell: Any, function: Source | None, index: int) -> Handle:
+    """The handle of a cell of an existing function; its contents are read on demand.
+
+    Another function's cell may be the same one: guarded, unless both functions are pinned by identity.
+    """
+    if function is None:
+        return tx.heap.handle_of(cell, None)
+    source = function.child(FunctionFieldSource, "__closure__").item(index)
+    known = tx.heap.known(cell)
+    if known is not None and is_stable(function) and _is_of_stable(known.source):
+        return known
+    return namespace.handle_at(tx, cell, source)
+
+
+def _is_of_stable(cell: Source | None) -> bool:
+    function = None if cell is None or cell.base is None else cell.base.base
+    return function is not None and type(cell) is ItemSource and is_stable(function)
 
 
 @maker
@@ -446,14 +461,7 @@ def wrap_function(tx: Tx, value: FunctionType, source: Source | None) -> Functio
             tx.guard("is", source, value)
         tx.guard("is", source.child(FunctionFieldSource, "__code__"), code)
     module_globals = function_globals(tx, value, source)
-    closure = [
-        cell_handle(
-            tx,
-            cell,
-            None if source is None else source.child(FunctionFieldSource, "__closure__").item(index),
-        )
-        for index, cell in enumerate(value.__closure__ or ())
-    ]
+    closure = [cell_handle(tx, cell, source, index) for index, cell in enumerate(value.__closure__ or ())]
     return FunctionVariable(code, module_globals, closure, tx.heap.handle_of(value, source), source)
 
 

@@ -374,9 +374,10 @@ def wrap_sequence_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
         return SequenceIteratorVariable(empty, type(value), handle, source)
     handle.value = state[1]
     if source is None:
-        sequence: Any = tx.make.from_value(state[0], None)
+        found: Any = tx.make.from_value(state[0], None)
     else:
-        sequence = tx.make.from_value(state[0], source.child(IteratorSource, type(value).__name__))
+        found = tx.make.from_value(state[0], source.child(IteratorSource, type(value).__name__))
+    sequence = getattr(found, "storage", None) or found  # past what a derived class may override
     return SequenceIteratorVariable(sequence, type(value), handle, source)
 
 

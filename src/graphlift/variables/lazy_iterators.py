@@ -10,12 +10,14 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
+from graphlift.errors import ObservedException
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builtin_object import constant, make_tuple
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.iterators import IteratorVariable
 from graphlift.variables.slots import calls, operators
+from graphlift.variables.slots.type_lookup import mro_of
 
 
 class EnumerateVariable(IteratorVariable):
@@ -98,6 +100,16 @@ def _length_text(position: int, word: str) -> str:
     return f"zip() argument {position + 1} is {word} than {others}"
 
 
+def _called(tx: Tx, function: VariableTracker, items: Sequence[Var]) -> VariableTracker | None:
+    """What the function gives; None where it raises StopIteration, which ends the iterator that calls it."""
+    try:
+        return cast(VariableTracker, calls.call(tx, function, items, {}))
+    except ObservedException as error:
+        if StopIteration not in mro_of(error.value.python_type(tx)):
+            raise
+        return None
+
+
 class MapVariable(IteratorVariable):
     """``map``.
 
@@ -125,7 +137,7 @@ class MapVariable(IteratorVariable):
             if item is None:
                 return None
             items.append(item)
-        return cast(VariableTracker, calls.call(tx, self.function, items, {}))
+        return _called(tx, self.function, items)
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(map, [self.function, *self.inner])
@@ -159,7 +171,9 @@ class FilterVariable(IteratorVariable):
     def next_(self, tx: Tx) -> VariableTracker | None:
         plain = self.function.is_constant() and self.function.as_constant() in (None, bool)
         while (item := self.inner.next_(tx)) is not None:
-            test = item if plain else calls.call(tx, self.function, [item], {})
+            test = item if plain else _called(tx, self.function, [item])
+            if test is None:
+                return None
             if operators.is_true(tx, test) is self.wanted:
                 return item
         return None

@@ -190,6 +190,14 @@ class DictVariable(BuiltinObjectVariable):
         cast(DictVariable, merged).merge(tx, beneath)
         return merged
 
+    def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        beneath = storage(other)
+        if op != "|" or not isinstance(beneath, DictVariable):
+            return NOT_IMPLEMENTED
+        merged = self._fresh(tx, beneath.table(tx))
+        cast(DictVariable, merged).merge(tx, self)
+        return merged
+
     @method("__repr__")
     def _repr(self, tx: Tx) -> VariableTracker:
         return self.write(tx, lambda: self._written(tx), "{...}")

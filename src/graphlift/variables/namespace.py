@@ -39,6 +39,15 @@ def keys_of(real: Mapping[Any, Any]) -> Iterator[Any]:
     return dict.__iter__(real) if isinstance(real, dict) else iter(real)
 
 
+def handle_at(tx: Tx, real: Any, source: Source | None) -> Handle:
+    """The handle of an existing object that was not looked for by `tx.make.from_value`; that two places hold
+    this one object is guarded."""
+    handle = tx.heap.handle_of(real, source)
+    if source is not None and handle.source is not None and handle.source is not source:
+        tx.guard("same", source, handle.source)
+    return handle
+
+
 def is_plain_key(key: Any) -> bool:
     """Whether hashing and comparing a key runs no user code."""
     cls = type(key)

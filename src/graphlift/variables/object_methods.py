@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from graphlift.protocol import Tx
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.slots import attributes
+from graphlift.variables.slots import attributes, operators, text
 from graphlift.variables.slots.type_lookup import mro_of, namespace_of, type_lookup
 
 Args = Sequence[Any]
@@ -131,7 +131,7 @@ def _hash(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> NoReturn
 @object_method
 def _str(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
     _expect(tx, "__str__", args, kwargs, 0)
-    return self.invoke(tx, "__repr__", [], {})
+    return text.repr_(tx, self)
 
 
 @object_method
@@ -147,7 +147,7 @@ def _format(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
         tx.raise_(
             TypeError, f"unsupported format string passed to {self.python_type(tx).__name__}.__format__"
         )
-    return self.invoke(tx, "__str__", [], {})
+    return text.str_(tx, self)
 
 
 # --- copying -----------------------------------------------------------------------------------------
@@ -188,4 +188,5 @@ def _state(tx: Tx, self: VariableTracker, cls: type) -> Any:
         return attributes.call_attr(tx, own, self, cls, [])
     handle = self.instance_dict(tx)
     assert handle is not None
-    return tx.make.namespace_dict(handle, self)
+    state = tx.make.namespace_dict(handle, self)
+    return state if operators.is_true(tx, state) else tx.make.constant(None)

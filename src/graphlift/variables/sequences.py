@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Sequence
-from typing import Any, Final, NamedTuple, NoReturn, cast
+from typing import Any, Final, Generic, NamedTuple, NoReturn, cast
 
 import torch
 
@@ -315,17 +315,25 @@ def wrap_tuple(tx: Tx, value: tuple[Any, ...], source: Source | None) -> Var:
     return TupleVariable(tuple_items(tx, value, source), type(value), source)
 
 
-#: What a class derived from tuple may define and still be one that adds names only.
+#: Names with underscores on both sides that a class derived from tuple may define and still be one that adds
+#: names only: those that named tuples have, and those that every class has.
 _NAMED_TUPLE_OWN: Final = frozenset(
     (
-        "__new__",
-        "__repr__",
-        "__getnewargs__",
+        "__annotations__",
+        "__class_getitem__",
         "__doc__",
-        "__module__",
-        "__slots__",
+        "__firstlineno__",
+        "__getnewargs__",
+        "__init_subclass__",
         "__match_args__",
+        "__module__",
+        "__new__",
         "__orig_bases__",
+        "__parameters__",
+        "__replace__",
+        "__repr__",
+        "__slots__",
+        "__static_attributes__",
     )
 )
 
@@ -334,11 +342,14 @@ def adds_names_only(cls: type) -> bool:
     """Whether a class derived from tuple leaves all behaviour to tuple (named tuples, torch's results)."""
     if cls.__dictoffset__ or type(cls) is not type:
         return False
-    for base in cls.__mro__[: cls.__mro__.index(tuple)]:
-        special = {name for name in base.__dict__ if name.startswith("__") and name in tuple.__dict__}
-        if not hasattr(cls, "n_sequence_fields") and special - _NAMED_TUPLE_OWN:
+    if hasattr(cls, "n_sequence_fields"):
+        return True
+    for base in cls.__mro__:
+        if base in (tuple, object, Generic):
+            continue
+        if any(name[:2] == name[-2:] == "__" and name not in _NAMED_TUPLE_OWN for name in base.__dict__):
             return False
-    return hasattr(cls, "n_sequence_fields") or hasattr(cls, "_fields")
+    return hasattr(cls, "_fields")
 
 
 @wraps_if(lambda value: issubclass(type(value), tuple) and adds_names_only(type(value)), order=50)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 #: What was done to a set since it was empty: (method name, plain argument), oldest first. The first may be
 #: ``("=", (history or real set, method name, argument))``: the set is what that method made of another set.
 History = tuple[tuple[str, Any], ...]
+
+
+class Existing:
+    """An argument that is a set which existed before the capture, and which may change behind it."""
+
+    __slots__ = ("elements",)
+
+    def __init__(self, elements: set[Any] | frozenset[Any]) -> None:
+        self.elements: Final = elements
+
+
+def _argument(value: Any) -> Any:
+    return value.elements if isinstance(value, Existing) else value
 
 
 def replay(history: History) -> set[Any]:
@@ -16,11 +29,11 @@ def replay(history: History) -> set[Any]:
         if name == "=":
             origin, method_name, other = argument
             base = replay(origin) if isinstance(origin, tuple) else origin
-            made = base.copy() if method_name == "copy" else getattr(base, method_name)(other)
+            made = base.copy() if method_name == "copy" else getattr(base, method_name)(_argument(other))
         elif name == "pop":
             made.pop()
         else:
-            getattr(made, name)(argument)
+            getattr(made, name)(_argument(argument))
     return made
 
 
@@ -38,8 +51,12 @@ def added_one_by_one(history: History) -> list[Any] | None:
 
 
 def is_plain(history: History) -> bool:
-    """Whether a history can be told again at any time: it does not begin with a set that may change."""
-    return all(name != "=" or _is_plain_origin(argument[0]) for name, argument in history)
+    """Whether a history can be told again at any time: no set that may have changed has a part in it."""
+    for name, argument in history:
+        other = argument[2] if name == "=" else argument
+        if isinstance(other, Existing) or (name == "=" and not _is_plain_origin(argument[0])):
+            return False
+    return True
 
 
 def _is_plain_origin(origin: Any) -> bool:

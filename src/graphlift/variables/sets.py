@@ -35,7 +35,7 @@ from graphlift.variables.mappings import DictVariable
 from graphlift.variables.namespace import is_plain_key
 from graphlift.variables.sequences import TupleVariable, storage
 from graphlift.variables.set_iterators import SetIteratorVariable
-from graphlift.variables.set_order import History, added_one_by_one, is_plain, replay
+from graphlift.variables.set_order import Existing, History, added_one_by_one, is_plain, replay
 from graphlift.variables.slots import iteration, text
 
 
@@ -194,10 +194,20 @@ class SetVariable(BuiltinObjectVariable):
         self.table(tx)
         return keys.aligned(tx, self.handle, found)
 
+    def _identity(self, tx: Tx, item: Var) -> Hashable:
+        """As `_located`, for an item of an iterable: a set among them cannot be hashed."""
+        operand: VariableTracker = item.realize(tx)
+        identity = operand.hash_key(tx)
+        return keys.located(tx, self.handle, operand, identity) if self.table(tx) else identity
+
     @method()
     def isdisjoint(self, tx: Tx, other: VariableTracker) -> VariableTracker:
         """``set.isdisjoint``."""
-        return constant(tx, not self.table(tx).keys() & self._aligned(tx, _elements(tx, other)).keys())
+        others = _elements_of_set(tx, other.realize(tx))
+        if others is not None:
+            return constant(tx, not self.table(tx).keys() & self._aligned(tx, others).keys())
+        table = self.table(tx)
+        return constant(tx, not any(self._identity(tx, item) in table for item in iteration.each(tx, other)))
 
     @method()
     def issubset(self, tx: Tx, other: VariableTracker) -> VariableTracker:
@@ -207,7 +217,11 @@ class SetVariable(BuiltinObjectVariable):
     @method()
     def issuperset(self, tx: Tx, other: VariableTracker) -> VariableTracker:
         """``set.issuperset``."""
-        return constant(tx, self.table(tx).keys() >= self._aligned(tx, _elements(tx, other)).keys())
+        others = _elements_of_set(tx, other.realize(tx))
+        if others is not None:
+            return constant(tx, self.table(tx).keys() >= self._aligned(tx, others).keys())
+        table = self.table(tx)
+        return constant(tx, all(self._identity(tx, item) in table for item in iteration.each(tx, other)))
 
     @method()
     def union(self, tx: Tx, *others: VariableTracker) -> VariableTracker:
@@ -331,8 +345,11 @@ class SetVariable(BuiltinObjectVariable):
         tx.heap.set_slot(handle, "value", (*history, (name, plain)) if known else None)
 
     def merge(self, tx: Tx, other: VariableTracker) -> None:
-        """Add all elements of an iterable."""
-        other = _fixed(tx, other)
+        """Add all elements of an iterable; those of one that fails half-way stay."""
+        if not _is_fixed(tx, other):
+            for item in iteration.each(tx, other):
+                self.add(tx, item)
+            return
         elements = _elements(tx, other)
         found = self._aligned(tx, elements)
         argument = self._argument(tx, "update", other, elements, found)
@@ -447,7 +464,11 @@ class SetVariable(BuiltinObjectVariable):
     def difference_update(self, tx: Tx, *others: VariableTracker) -> None:
         """``set.difference_update``."""
         for other in others:
-            self._become(tx, "difference", other)
+            if _is_fixed(tx, other):
+                self._become(tx, "difference", other)
+            else:  # what an iterable that fails half-way has named is gone
+                for item in iteration.each(tx, other):
+                    self.discard(tx, item.realize(tx))
 
     @method()
     def symmetric_difference_update(self, tx: Tx, other: VariableTracker) -> None:
@@ -524,6 +545,7 @@ class FrozenSetVariable(SetVariable):
 
     @method("copy")
     def _copy(self, tx: Tx) -> VariableTracker:
+        self._check_exact(tx, "copy()")
         return self
 
     def reconstruct(self, codegen: Codegen) -> None:
@@ -574,9 +596,12 @@ def _elements(tx: Tx, other: Var) -> Table:
 def _fixed(tx: Tx, other: Var) -> VariableTracker:
     """An iterable that can be gone through more than once."""
     operand: VariableTracker = other.realize(tx)
-    if isinstance(storage(operand), SetVariable | DictVariable | DictViewVariable | KnownItemsVariable):
-        return operand
-    return make_tuple(tx, iteration.unpack(tx, operand))
+    return operand if _is_fixed(tx, operand) else make_tuple(tx, iteration.unpack(tx, operand))
+
+
+def _is_fixed(tx: Tx, other: Var) -> bool:
+    operand: VariableTracker = other.realize(tx)
+    return isinstance(storage(operand), SetVariable | DictVariable | DictViewVariable | KnownItemsVariable)
 
 
 def in_the_order_of(value: frozenset[Any], made: Var) -> Var:
@@ -591,7 +616,8 @@ def _plain_argument(tx: Tx, other: Var) -> Any:
     """A host value that has the same effect on the order of a set that is updated with it, or None."""
     beneath = storage(other.realize(tx))
     if isinstance(beneath, SetVariable):
-        return beneath._in_order(tx)
+        known = beneath._in_order(tx)
+        return known if known is None or beneath.handle.real is None else Existing(known)
     if isinstance(beneath, DictViewVariable):
         values = [item.realize(tx).snapshot(tx) for item in beneath.unpack(tx)]
         return None if UNKNOWN in values else values

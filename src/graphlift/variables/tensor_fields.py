@@ -34,7 +34,8 @@ def fields_of(tx: Tx, value: GraphValue) -> Handle | None:
     owner = tx.heap.handle_of(value.real, value.source)
     if owner.namespace is None:
         real = object.__getattribute__(value.real, "__dict__")
-        owner.namespace = tx.heap.handle_of(real, value.source.child(InstanceDictSource, "__dict__"))
+        source = value.source.child(InstanceDictSource, "__dict__")
+        owner.namespace = namespace.handle_at(tx, real, source)
     return owner.namespace
 
 

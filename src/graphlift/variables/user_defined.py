@@ -7,6 +7,7 @@ builtin type: they have a second tracker, `storage`, for the builtin part. Attri
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from types import BuiltinFunctionType, MemberDescriptorType
 from typing import Any, Final
@@ -24,12 +25,13 @@ from graphlift.polyfills import attributes as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import InstanceDictSource, SlotSource, Source
-from graphlift.variables import rebuild
+from graphlift.variables import namespace, rebuild
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.keys import OpenKey, hash_of, known_hash
 from graphlift.variables.object_methods import C_METHODS, OBJECT_METHODS
 from graphlift.variables.slots import attributes
+from graphlift.variables.slots.numbers import index_
 from graphlift.variables.slots.type_lookup import (
     Binding,
     TypeAttr,
@@ -153,9 +155,7 @@ class UserDefinedObject(VariableTracker):
                     return None
                 assert self.source is not None
                 source = self.source.child(InstanceDictSource, "__dict__")
-                handle.namespace = tx.heap.handle_of(own, source)
-                if handle.namespace.source is not source and handle.namespace.source is not None:
-                    tx.guard("same", source, handle.namespace.source)
+                handle.namespace = namespace.handle_at(tx, own, source)
         return handle.namespace
 
     def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
@@ -354,13 +354,16 @@ class UserDefinedObject(VariableTracker):
         if isinstance(result, NotImplementedType):
             return super().length(tx) if self.storage is None else self.storage.length(tx)
         count: VariableTracker = result.realize(tx)
-        if count.is_constant():
-            value = count.as_constant()
-            if not isinstance(value, int):
-                tx.raise_(TypeError, f"'{type(value).__name__}' object cannot be interpreted as an integer")
-            if value < 0:
-                tx.raise_(ValueError, "__len__() should return >= 0")
-        return count
+        if count.symbolic:
+            return count
+        value = index_(tx, count)
+        if value > sys.maxsize or value < -sys.maxsize - 1:
+            tx.raise_(
+                OverflowError, f"cannot fit '{count.python_type(tx).__name__}' into an index-sized integer"
+            )
+        if value < 0:
+            tx.raise_(ValueError, "__len__() should return >= 0")
+        return tx.make.constant(value)  # type: ignore[return-value]
 
     def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
         result = self.special(tx, "__getitem__", key)

@@ -21,7 +21,6 @@ from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.dict_views import MappingProxyVariable
 from graphlift.variables.folding import fold, is_symbolic, known
 from graphlift.variables.ranges import RangeVariable
-from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.sets import FrozenSetVariable, SetVariable
 from graphlift.variables.slots import iteration, length_hint, operators, sorting
 from graphlift.variables.slots.numbers import index_
@@ -151,18 +150,6 @@ def _sorted(tx: Tx, iterable: Var, *, key: Var | None = None, reverse: Var | Non
 
 
 # --- classes ------------------------------------------------------------------------------------------
-
-
-@constructs(tuple, whole=True)
-def _tuple(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    if kwargs or len(args) > 1:
-        return fold(tx, tuple, *[()] * len(args), **dict.fromkeys(kwargs))
-    if not args:
-        return make_tuple(tx, [], cls)
-    operand: VariableTracker = args[0].realize(tx)
-    if cls is tuple and isinstance(operand, TupleVariable) and operand.cls is tuple:
-        return operand
-    return make_tuple(tx, length_hint.unpack(tx, operand), cls)
 
 
 @constructs(torch.Size, whole=True)

@@ -311,7 +311,7 @@ def _bind_c_class_method(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cl
 
 
 def _bind_descriptor(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
-    kind = type(attr.raw) if attr.written is None else attr.written.realize(tx).python_type(tx)
+    kind = _kind_of(tx, attr)
     rule = _DESCRIPTOR_RULES.get(kind)
     if rule is not None:
         return rule(tx, attr, obj, cls)
@@ -326,6 +326,13 @@ def _bind_descriptor(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: t
     if obj is not None:
         _last_getter(tx, obj, cls, getter.value(tx), "getter")
     return call_attr(tx, getter, descriptor.realize(tx), kind, [instance, class_of(tx, obj, cls)])
+
+
+def _kind_of(tx: Tx, attr: TypeAttr) -> type:
+    if attr.written is None:
+        return type(attr.raw)
+    kind: type = attr.written.realize(tx).python_type(tx)
+    return kind
 
 
 _PROPERTY_GET: Final = property.__dict__["__get__"]
@@ -480,7 +487,7 @@ def _set_property(
 def _set_by_method(
     tx: Tx, attr: TypeAttr, obj: VariableTracker, cls: type, name: str, value: VariableTracker | None
 ) -> None:
-    kind = type(attr.raw) if attr.written is None else attr.written.realize(tx).python_type(tx)
+    kind = _kind_of(tx, attr)
     method = type_lookup(tx, kind, "__delete__" if value is None else "__set__")
     if method is None:
         tx.raise_(AttributeError, "__delete__" if value is None else "__set__")

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import torch
 
+from graphlift.errors import ObservedException
 from graphlift.protocol import Tx
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
@@ -18,6 +19,7 @@ from graphlift.variables.slots import attributes
 from graphlift.variables.slots.truth import is_true
 from graphlift.variables.slots.type_lookup import (
     Binding,
+    TypeAttr,
     anchor,
     is_immutable,
     is_made,
@@ -29,8 +31,8 @@ from graphlift.variables.slots.type_lookup import (
 _CHECKS: Final = ("__instancecheck__", "__subclasscheck__")
 _ABC_CHECKS: Final = tuple(ABCMeta.__dict__[name] for name in _CHECKS)
 _ask: Final[Any] = ABCMeta.__subclasscheck__
-_CLASS: Final = object.__dict__["__class__"]
 _OBJECT_HOOK: Final = object.__dict__["__subclasshook__"]
+_OBJECT_CLASS: Final = object.__dict__["__class__"]
 
 
 def is_instance(tx: Tx, value: VariableTracker, cls: Any) -> bool:
@@ -38,12 +40,14 @@ def is_instance(tx: Tx, value: VariableTracker, cls: Any) -> bool:
     kind = value.python_type(tx)
     if kind is cls.value:
         return True
-    return _check(tx, value, kind, cls, "__instancecheck__")
-
-
-def is_subclass(tx: Tx, kind: Any, cls: Any) -> bool:
-    """``issubclass(kind, cls)`` for the trackers of two classes."""
-    return _check(tx, kind, kind.value, cls, "__subclasscheck__")
+    wanted: type = cls.value
+    hook = _hook(tx, wanted, "__instancecheck__")
+    if hook is not None:
+        return is_true(tx, attributes.call_attr(tx, hook, cls, type(wanted), [value]))
+    if _derives(tx, kind, wanted):
+        return True
+    claimed = _claimed_class(tx, value, kind)
+    return claimed is not None and _derives(tx, claimed, wanted)
 
 
 def plain_is_instance(tx: Tx, value: VariableTracker, wanted: type) -> bool:
@@ -55,44 +59,40 @@ def plain_is_instance(tx: Tx, value: VariableTracker, wanted: type) -> bool:
     return claimed is not None and wanted in mro_of(claimed)
 
 
-def _claimed_class(tx: Tx, value: VariableTracker, kind: type) -> type | None:
-    """What ``value.__class__`` gives, where the class of the object has a say in that."""
-    attr = type_lookup(tx, kind, "__class__")
-    if attr is None or attr.raw is _CLASS:
-        return None
-    found = attributes.getattr_(tx, value, "__class__").realize(tx)
-    claimed = getattr(found, "value", None)
-    return claimed if isinstance(claimed, type) else None
+def is_subclass(tx: Tx, kind: Any, cls: Any) -> bool:
+    """``issubclass(kind, cls)`` for the trackers of two classes."""
+    hook = _hook(tx, cls.value, "__subclasscheck__")
+    if hook is not None:
+        return is_true(tx, attributes.call_attr(tx, hook, cls, type(cls.value), [kind]))
+    return _derives(tx, kind.value, cls.value)
 
 
-def _check(tx: Tx, value: VariableTracker, kind: type, cls: Any, name: str) -> bool:
-    wanted: type = cls.value
+def _hook(tx: Tx, wanted: type, name: str) -> TypeAttr | None:
+    """The check of the class's metaclass where it is the user's; breaks for one in C that is not known."""
     meta = type(wanted)
-    if meta is type or (issubclass(wanted, torch.Tensor) and wanted.__module__.startswith("torch")):
-        return _plain(tx, value, kind, wanted, name)
+    if meta is type or _is_tensor_class(wanted):
+        return None
     hook = type_lookup(tx, meta, name)
     assert hook is not None
-    if hook.raw in _ABC_CHECKS:
-        return _abstract(tx, kind, wanted)
+    if hook.raw in _ABC_CHECKS or hook.raw is type.__dict__[name]:
+        return None
     if hook.binding is Binding.C_METHOD:
-        if hook.raw is not type.__dict__[name]:
-            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__}")
-        return _plain(tx, value, kind, wanted, name)
-    return is_true(tx, attributes.call_attr(tx, hook, cls, meta, [value]))
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__}")
+    return hook
 
 
-def _plain(tx: Tx, value: VariableTracker, kind: type, wanted: type, name: str) -> bool:
-    if wanted in mro_of(kind):
-        return True
-    return name == "__instancecheck__" and plain_is_instance(tx, value, wanted)
+def _is_tensor_class(cls: type) -> bool:
+    return torch.Tensor in mro_of(cls) and cls.__module__.startswith("torch")
 
 
-def _abstract(tx: Tx, kind: type, wanted: type) -> bool:
-    """The answer of an abstract base class, which may know classes that do not derive from it."""
-    if wanted in mro_of(kind):
-        return True
+def _derives(tx: Tx, kind: type, wanted: type) -> bool:
+    """Whether a class derives from another one, or is said to by an abstract one."""
+    if not _is_abstract(tx, wanted):
+        return wanted in mro_of(kind)
     if not _hooks_are_plain(wanted):
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__}, whose hook is user code")
+    if wanted in mro_of(kind):
+        return True
     answer = bool(_ask(wanted, kind))
     if is_made(wanted):
         return answer  # nobody outside could register a class there
@@ -101,6 +101,36 @@ def _abstract(tx: Tx, kind: type, wanted: type) -> bool:
         if not is_made(cls) and not (is_immutable(cls) and standard):
             tx.guard("subclass", anchor(tx, cls), wanted, answer if cls is kind else bool(_ask(wanted, cls)))
     return answer
+
+
+def _is_abstract(tx: Tx, wanted: type) -> bool:
+    """Whether the class may know classes that do not derive from it."""
+    if type(wanted) is type or _is_tensor_class(wanted):
+        return False
+    hook = type_lookup(tx, type(wanted), "__subclasscheck__")
+    assert hook is not None
+    return hook.raw in _ABC_CHECKS
+
+
+def _claimed_class(tx: Tx, value: VariableTracker, kind: type) -> type | None:
+    """What ``value.__class__`` says, which `isinstance` asks, too; None where that is `kind`.
+
+    It is another class only where the program has a ``__class__`` or a ``__getattribute__`` of its own.
+    """
+    if is_immutable(kind) or _is_tensor_class(kind):
+        return None
+    attr, hook = type_lookup(tx, kind, "__class__"), type_lookup(tx, kind, "__getattribute__")
+    if attr is None or (attr.raw is _OBJECT_CLASS and (hook is None or hook.binding is Binding.C_METHOD)):
+        return None
+    try:
+        claimed = attributes.getattr_(tx, value, "__class__").realize(tx)
+    except ObservedException as error:
+        if AttributeError not in mro_of(error.value.python_type(tx)):
+            raise
+        return None
+    cls = claimed.value if type in mro_of(claimed.python_type(tx)) else None
+    assert cls is None or isinstance(cls, type)
+    return None if cls is kind else cls
 
 
 def _hooks_are_plain(wanted: type) -> bool:

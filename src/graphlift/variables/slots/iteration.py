@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NoReturn
 
 from graphlift.errors import ObservedException
@@ -47,6 +48,22 @@ def unpack(tx: Tx, a: Var, error: str | None = None) -> list[VariableTracker]:
     if items is not None:
         return items
     return drain(tx, iter_(tx, operand, error))
+
+
+def each(tx: Tx, a: Var) -> Iterator[VariableTracker]:
+    """The items one after the other: of an iterator no more is taken than the caller asks for."""
+    operand: VariableTracker = a.realize(tx)
+    items = operand.unpack(tx)
+    if items is not None:
+        yield from items
+        return
+    iterator = iter_(tx, operand)
+    for _ in range(LIMIT):
+        item = iterator.next_(tx)
+        if item is None:
+            return
+        yield item
+    too_long(tx, iterator)
 
 
 def drain(tx: Tx, iterator: VariableTracker, count: int = LIMIT) -> list[VariableTracker]:

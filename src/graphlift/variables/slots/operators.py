@@ -207,7 +207,16 @@ def equal(tx: Tx, a: Var, b: Var) -> bool:
     right: VariableTracker = b.realize(tx)
     if left is right:
         return True
+    if _is_nan(left) and _is_nan(right):
+        if left.source is not None and right.source is not None:
+            return same_object(tx, left, right)
+        return left.as_constant() is right.as_constant()
     return is_true(tx, compare(tx, "==", left, right))
+
+
+def _is_nan(a: VariableTracker) -> bool:
+    """Whether it is a number that differs from itself, so that identity alone makes two of them one."""
+    return type(a) is ConstantVariable and type(a.value) in (float, complex) and a.value != a.value
 
 
 def is_(tx: Tx, a: Var, b: Var) -> VariableTracker:

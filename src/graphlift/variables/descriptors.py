@@ -82,12 +82,24 @@ class DescriptorObject(UserDefinedObject):
         if self.handle.value is not None:
             codegen.run(_SET_NAME, [self, ConstantVariable(None), ConstantVariable(self.handle.value)])
 
-    def stand_in(self) -> Any:
+    def stand_in(self, tx: Tx) -> Any:
         """A real property that fails as this one does (`slots/attributes.py`)."""
+        getter = attributes.generic_getattr(tx, self, self.cls, "fget").realize(tx)
         made = property()
+        if getter.python_type(tx) is FunctionType:  # its name is that of the property, from 3.13 on
+            name = attributes.getattr_(tx, getter, "__name__").realize(tx)
+            made = property(_named(name.as_constant() if name.is_constant() else "?"))
         if self.handle.value is not None:
             _SET_NAME(made, object, self.handle.value)
         return made
+
+
+def _named(name: str) -> Any:
+    def getter(self: object) -> None:
+        pass
+
+    getter.__name__ = name
+    return getter
 
 
 _SET_NAME: Final[Any] = property.__dict__["__set_name__"]

@@ -291,7 +291,7 @@ def _real_property(tx: Tx, attr: TypeAttr) -> Any:
     if attr.written is None:
         return attr.raw
     made = attr.written.realize(tx)
-    return made.handle.real if made.handle.real is not None else made.stand_in()
+    return made.handle.real if made.handle.real is not None else made.stand_in(tx)
 
 
 def _bind_member(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:

@@ -7,7 +7,7 @@ Objects/funcobject.c.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import GetSetDescriptorType
+from types import FunctionType, GetSetDescriptorType
 from typing import Any, Final
 
 from graphlift.heap import Handle

@@ -22,7 +22,7 @@ from graphlift.guards.compile import CompiledGuards, compile_guards, guard_costs
 from graphlift.guards.explain import failed_guard
 from graphlift.guards.guard import Guard
 from graphlift.guards.holding import NotGuardableError
-from graphlift.interpreter.capture import Assumption, Capture, forced_breaks
+from graphlift.interpreter.capture import Capture, forced_breaks
 from graphlift.interpreter.graph_break import Cut, SegmentName
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
 from graphlift.meta_propagation.state import changes_state
@@ -248,9 +248,9 @@ class Conversion:
             events.GraphBroken(self.id, cut.reason, cut.context, tuple(cut.stack), cut.message, cut.place)
         )
 
-    def _plain_entry(self, assumptions: list[Assumption]) -> _C.Entry:
-        guards = self._guards(assumptions, ())
-        return _C.Entry(guards.program, None, None, self.owner, Published(guards, (), {}, [], 0, self.id))
+    def _plain_entry(self, guards: list[Guard]) -> _C.Entry:
+        compiled = self._guards(guards, ())
+        return _C.Entry(compiled.program, None, None, self.owner, Published(compiled, (), {}, [], 0, self.id))
 
     def _captured_entry(self, translation: Translation, used: list[Segment], absorbed: int) -> _C.Entry:
         graph = translation.graph
@@ -272,7 +272,7 @@ class Conversion:
             if config.verify_bytecode:
                 verify_code(code)
         with self._phase("guards"):
-            relations = [Assumption("expression", None, items, None) for items in graph.shape_guards()]
+            relations = [Guard("expression", None, items) for items in graph.shape_guards()]
             guards = self._guards([*translation.assumptions, *relations], emitted.bound)
         namespace = self.function.__globals__
         namespace.update(globals_)
@@ -287,8 +287,7 @@ class Conversion:
             entry.review_at = config.give_up_after
         return entry
 
-    def _guards(self, assumptions: list[Assumption], outputs: Sequence[Source]) -> CompiledGuards:
-        guards = [Guard(row.kind, row.source, row.payload, row.where) for row in assumptions]
+    def _guards(self, guards: list[Guard], outputs: Sequence[Source]) -> CompiledGuards:
         compiled = compile_guards(guards, outputs, check=config.check_guards)
         if self._clock is not None:
             self._costs = guard_costs(compiled, self.function, self.params)

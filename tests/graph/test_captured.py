@@ -6,6 +6,7 @@ import copy
 import operator
 import pickle
 import sys
+import weakref
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from torch.fx import GraphModule
 
 from graphlift.heap import Heap
 from graphlift.output_graph import OutputGraph, fx_bulk
+from graphlift.output_graph.fx_bulk import _Builder as Builder
 from graphlift.output_graph.fx_bulk import _works
 from graphlift.output_graph.lazy_meta import LazyMeta
 from graphlift.sources import ParamSource
@@ -54,6 +56,38 @@ def test_function_and_module_agree(simple):
     expected = inputs[0] * inputs[1] + 1
     assert torch.equal(graph.forward(*inputs)[0], expected)
     assert torch.equal(graph.graph_module(*inputs)[0], expected)
+
+
+def test_the_nodes_are_made_when_somebody_asks(simple, monkeypatch):
+    r, graph = simple
+    made = []
+    monkeypatch.setattr(fx_bulk, "_Builder", lambda *args: made.append(1) or Builder(*args))
+    module = graph.graph_module
+    inputs = r.values(graph)
+    assert torch.equal(module(*inputs)[0], module.forward(*inputs)[0])
+    assert not made
+    assert module.graph is module.graph
+    assert module.graph.owning_module is module
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("twin_of", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_twin_made_before_the_nodes_has_them(simple, twin_of):
+    r, graph = simple
+    twin = twin_of(graph.graph_module)
+    assert [node.op for node in twin.graph.nodes] == ["placeholder"] * 2 + ["call_function"] * 2 + ["output"]
+    inputs = r.values(graph)
+    assert torch.equal(twin(*inputs)[0], graph.forward(*inputs)[0])
+
+
+def test_a_module_without_its_nodes_is_freed_at_once(recorder):
+    r = recorder(x=torch.ones(3))
+    graph = r.finish(r(operator.add, r["x"], 1))
+    ref = weakref.ref(graph)
+    module = graph.graph_module
+    del graph
+    assert ref() is None
+    assert len(module.graph.nodes) == 3
 
 
 def test_dead_code_goes_and_effects_stay(recorder):

@@ -435,3 +435,73 @@ _cached_object = functools.lru_cache(Callable_())
 
 def test_what_is_under_a_cache_need_not_be_a_function():
     check(lambda x: x + _cached_object(1), X, graphs=None, breaks=None)
+
+
+# --- merged keyword arguments ------------------------------------------------------------------------
+
+
+def listed(**named):
+    return list(named.items())
+
+
+def test_keywords_from_several_dictionaries_come_in_order():
+    def program(x, first, second):
+        made = {"c": x + 1}
+        return listed(**first, z=1, **made, **second), first, second
+
+    check(program, torch.ones(2), {"b": 2, "a": 3}, {"y": 4, "d": 5})
+
+
+@pytest.mark.parametrize("second", [{"b": 1, "a": 5}, {1: 2}, {"c": 1, None: 2}])
+def test_keywords_that_do_not_merge_are_the_error_of_the_call(second):
+    graphlift.reset()
+
+    def program(x, first, second):
+        try:
+            return listed(x=x + 1, **first, **second)
+        except TypeError as error:
+            return str(error), x * 2
+
+    check(program, torch.ones(2), {"a": 1}, second)
+
+
+def test_a_mapping_is_asked_for_keys_and_items_unless_it_is_a_dictionary_that_iterates_as_one():
+    class Hidden(dict):
+        def keys(self):
+            return reversed(list(super().keys()))
+
+        def __getitem__(self, key):
+            return key * 2
+
+    class Asked(Hidden):
+        def __iter__(self):
+            return super().__iter__()
+
+    def program(x):
+        hidden, asked = Hidden(a=1, b=2), Asked(a=1, b=2)
+        made = listed(**hidden), listed(q=0, **hidden), listed(**asked), listed(q=0, **asked)
+        return x + 1, made, {} | hidden, {} | asked, {**hidden}, {**asked}
+
+    check(program, torch.ones(2))
+
+
+def test_a_dictionary_that_changed_is_merged_as_it_is_then():
+    def program(x, named):
+        return [(name, x * value) for name, value in listed(one=1, **named)]
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    for named in ({"a": 2}, {"a": 2, "b": 3}, {"b": 3, "a": 2}):
+        expected = [(name, value.tolist()) for name, value in program(torch.ones(2), named)]
+        assert [(name, value.tolist()) for name, value in compiled(torch.ones(2), named)] == expected
+
+
+def test_what_is_merged_does_not_change_the_dictionaries():
+    def change(**named):
+        named["new"] = 1
+        return named
+
+    def program(x, named):
+        made = {"m": x}
+        return change(**named, **made), change(**made), made, named, x + 1
+
+    check(program, torch.ones(2), {"a": 2})

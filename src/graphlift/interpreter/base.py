@@ -23,7 +23,7 @@ from graphlift.reasons import Reason
 from graphlift.rules import files
 from graphlift.sources import Source
 from graphlift.user_frames import Place, UserFrame
-from graphlift.variables import exceptions, sets
+from graphlift.variables import exceptions, mappings, sets
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.methods import BoundMethodVariable
 from graphlift.variables.slots import calls, items, iteration
@@ -253,6 +253,9 @@ class InstructionTranslatorBase(Translator):
 
     def keyword_arguments(self, mapping: Var) -> dict[str, Var]:
         """See `dispatch.Translator.keyword_arguments`."""
+        entries = mappings.named_entries(self, mapping.realize(self))
+        if entries is not None:
+            return {name: value for name, (_, value) in entries}
         found: dict[str, Var] = {}
         for key in iteration.unpack(self, calls.call_method(self, mapping, "keys", [], {})):
             name = key.realize(self)

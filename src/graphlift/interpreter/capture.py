@@ -9,7 +9,7 @@ import builtins
 import sys
 from collections.abc import Callable, Hashable
 from types import CodeType, ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, cast
 
 import torch
 
@@ -18,30 +18,15 @@ from graphlift.backends import writes_of
 from graphlift.bytecode.decode import Decoded
 from graphlift.dynamic import DynamicPolicy
 from graphlift.graph_value import GraphValue, SymValue
+from graphlift.guards.guard import Guard
 from graphlift.heap import Handle, Heap
 from graphlift.output_graph import OutputGraph
 from graphlift.profile import FunctionClock
-from graphlift.protocol import Make, Tx, Var, Where
+from graphlift.protocol import Make, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.rules.tensor_members import class_version
 from graphlift.sources import GlobalSource, ModuleDictSource, ObjectSource, Source
 from graphlift.variables.builder import Builder
-
-
-class Assumption(NamedTuple):
-    """One thing that was assumed, before it becomes a guard.
-
-    Attributes:
-        kind: the guard kind's name.
-        source: what it is about.
-        payload: what must hold.
-        where: the user's place that made it matter.
-    """
-
-    kind: str
-    source: Source | None
-    payload: tuple[Any, ...]
-    where: Where | None
 
 
 class Assumptions:
@@ -49,20 +34,25 @@ class Assumptions:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Hashable, ...], None] = {}
-        self.rows: list[Assumption] = []
+        self.rows: list[Guard] = []
 
     def add(self, kind: str, source: Source | None, payload: tuple[Any, ...], tx: Tx) -> None:
         """Assume `kind` of `source`, unless it was assumed already."""
         key = (kind, source, *map(_exact, payload))
         if key not in self._known:
             self._known[key] = None
-            self.rows.append(Assumption(kind, source, payload, tx.where()))
+            self.rows.append(Guard(kind, source, payload, tx.where()))
+
+
+_BY_VALUE: Final = frozenset({int, bool, type(None), bytes})
 
 
 def _exact(part: Any) -> Hashable:
     """A key that tells 1, 1.0 and True apart, and objects by identity."""
     kind = type(part)
-    if kind in (int, str, bool, type(None), bytes):
+    if kind is str:
+        return cast(Hashable, part)  # equal to nothing but a string
+    if kind in _BY_VALUE:
         return (kind, part)
     if kind is tuple:
         return tuple(map(_exact, part))

@@ -14,11 +14,12 @@ from graphlift.codegen.failure import Failure
 from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.dynamic import DynamicPolicy
 from graphlift.errors import Unsupported
+from graphlift.guards.guard import Guard
 from graphlift.heap import Handle
 from graphlift.interpreter import inline
 from graphlift.interpreter.aliases import assume_distinct, assume_storages
 from graphlift.interpreter.base import InstructionTranslatorBase
-from graphlift.interpreter.capture import Assumption, Capture
+from graphlift.interpreter.capture import Capture
 from graphlift.interpreter.failing import Failing
 from graphlift.interpreter.frame_state import NULL, FrameState, HandledVariable, LastiVariable
 from graphlift.interpreter.graph_break import SegmentName, emit_jump, emit_state, frames_at
@@ -50,7 +51,7 @@ class Translation:
         self,
         graph: CapturedGraph,
         body: PyCodegen,
-        assumptions: list[Assumption],
+        assumptions: list[Guard],
         function: Source,
         failing: Failing,
     ) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import torch
-from torch.fx import GraphModule
+from torch.fx import Graph, GraphModule
 
 from graphlift.graph_value import GraphValue, SymValue
 from graphlift.output_graph.fixed_floats import FixedFloats
@@ -132,34 +132,17 @@ class CapturedGraph:
         return make_forward(self.inputs, self.operations, self.outputs)
 
     @cached_property
-    def _names(self) -> tuple[Names, list[str], list[str]]:
-        names = Names()
-        inputs = [names.take(input_name(value.source, n)) for n, value in enumerate(self.inputs)]
-        calls = []
-        for operation in self.operations:
-            value = operation.value
-            # A write gives a value that was named before; only its first operation takes the hint.
-            hint = value.name if value is not None and value.index >= 0 else None
-            calls.append(names.take(hint or target_name(operation.target)))
-        return names, inputs, calls
+    def _nodes(self) -> _Nodes:
+        return _Nodes(self.inputs, self.operations, self.outputs, self.fakes)
 
     @cached_property
     def graph_module(self) -> GraphModule:
         """The graph as an FX module that takes the flat inputs."""
-        names, inputs, calls = self._names
-        fakes = self.fakes
-        graph = build(
-            list(zip(self.inputs, inputs, strict=True)),
-            list(zip(self.operations, calls, strict=True)),
-            self.outputs,
-            names,
-            lambda value, where: LazyMeta(fakes, _lone(value), where),
-        )
-        return lazy_module(graph, self.forward, "CapturedGraph")
+        return lazy_module(self._nodes.graph, self.forward, "CapturedGraph")
 
     def readable(self) -> str:
         """The graph as text: names, metadata, and the user's lines."""
-        _, inputs, calls = self._names
+        _, inputs, calls = self._nodes.names
         printer = Printer(dict(zip(self.inputs, inputs, strict=True)))
         lines = [printer.head(list(self.inputs))]
         lines += printer.lines(list(zip(self.operations, calls, strict=True)))
@@ -168,6 +151,41 @@ class CapturedGraph:
 
     def __repr__(self) -> str:
         return f"CapturedGraph({len(self.inputs)} inputs, {self.node_count} operations)"
+
+
+class _Nodes:
+    """The nodes of a graph, made when asked for. A module that waits for its graph holds this and no more."""
+
+    def __init__(self, inputs: Any, operations: Sequence[Operation], outputs: Any, fakes: Fakes) -> None:
+        self._inputs = inputs
+        self._operations = operations
+        self._outputs = outputs
+        self._fakes = fakes
+
+    @cached_property
+    def names(self) -> tuple[Names, list[str], list[str]]:
+        """All names given out, those of the inputs, those of the operations."""
+        names = Names()
+        inputs = [names.take(input_name(value.source, n)) for n, value in enumerate(self._inputs)]
+        calls = []
+        for operation in self._operations:
+            value = operation.value
+            # A write gives a value that was named before; only its first operation takes the hint.
+            hint = value.name if value is not None and value.index >= 0 else None
+            calls.append(names.take(hint or target_name(operation.target)))
+        return names, inputs, calls
+
+    def graph(self) -> Graph:
+        """A new FX graph."""
+        names, inputs, calls = self.names
+        fakes = self._fakes
+        return build(
+            list(zip(self._inputs, inputs, strict=True)),
+            list(zip(self._operations, calls, strict=True)),
+            self._outputs,
+            names,
+            lambda value, where: LazyMeta(fakes, _lone(value), where),
+        )
 
 
 def _lone(value: Any) -> Any:

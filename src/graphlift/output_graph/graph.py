@@ -257,12 +257,11 @@ class OutputGraph:
         if template.pure and _is_constant(template.output):
             return _constant(template.output)
         made = _Results(self, tensors, call.target, grad)
-        written = tuple(tensors[write.arg] for write in template.writes)
-        mutable = call._replace(keep=not template.pure, raises=template.raises, written=written)._replace(
-            random=template.random
-        )
+        written = tuple([tensors[write.arg] for write in template.writes]) if template.writes else ()
+        keep, raises, random = not template.pure, template.raises, template.random
+        row = (*call[:4], None, call.where, keep, raises, written, random)
         index = len(self.operations)
-        result = made.record(template.output, mutable)
+        result = made.record(template.output, row)
         self._note(index, self.operations[index])
         for write in template.writes:
             apply_write(self.heap, write, tensors[write.arg], on_fakes)
@@ -380,15 +379,16 @@ class _Results:
         self._grad = grad
         self._fresh: list[GraphValue] = []
 
-    def record(self, output: Any, call: Operation) -> Any:
-        """Record the call, and the taking apart of its result."""
+    def record(self, output: Any, call: tuple[Any, ...]) -> Any:
+        """Record the call, a row of `Operation` without its value, and the taking apart of its result."""
         operations = self._graph.operations
         if type(output) is Items:
             container = GraphContainer(len(operations))
-            operations.append(call._replace(value=container))
+            operations.append(_new(Operation, (*call[:4], container, *call[5:])))
             return self._items(output, container)
         value = self._single(output)
-        operations.append(call._replace(value=value if type(value) in VALUES else None))
+        kept = value if type(value) in VALUES else None
+        operations.append(_new(Operation, (*call[:4], kept, *call[5:])))
         return value
 
     def _items(self, form: Items, container: GraphContainer) -> Any:
@@ -400,8 +400,9 @@ class _Results:
     def _item(self, form: Any, container: GraphContainer, index: int) -> Any:
         if type(form) is Const or type(form) is Same:
             return self._single(form)
-        call = Operation(operator.getitem, False, (container, index), _NOTHING, None, None, False, False)
-        return self.record(form, call)
+        return self.record(
+            form, (operator.getitem, False, (container, index), _NOTHING, None, None, False, False, (), False)
+        )
 
     def _single(self, form: Any) -> Any:
         kind = type(form)

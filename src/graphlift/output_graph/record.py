@@ -41,7 +41,8 @@ class Operation(NamedTuple):
 
 def writes_input(operation: Operation) -> bool:
     """Whether an operation changes memory or metadata of an input of the graph."""
-    return any((value.base or value).index < 0 for value in operation.written)
+    written = operation.written
+    return bool(written) and any((value.base or value).index < 0 for value in written)
 
 
 #: Classes whose instances are values of the graph.

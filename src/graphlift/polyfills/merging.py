@@ -16,6 +16,8 @@ def merge_keywords(into: dict[Any, Any], more: Any, name: str) -> None:
         more: what stands behind ``**``.
         name: the callable's name for messages, e.g. ``f()``.
     """
+    if isinstance(more, dict) and type(more).__iter__ is dict.__iter__:
+        more = dict.copy(more)  # what its class says of keys and items is not asked
     error = None
     try:
         for key in more.keys():  # noqa: SIM118 - a mapping's keys are what `keys` says

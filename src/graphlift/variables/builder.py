@@ -22,7 +22,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _BY_CLASS: dict[type, Wrap] = {}
 _BY_TEST: list[tuple[int, Callable[[Any], bool], Wrap]] = []
-_MAKERS: dict[str, Callable[..., Any]] = {}
 
 #: Classes whose instances are compared by value: no identity, one guard on type and value.
 CONSTANT_TYPES: set[type] = {
@@ -66,7 +65,7 @@ def wraps_if(test: Callable[[Any], bool], order: int) -> Callable[[WrapT], WrapT
 
 def maker(function: F) -> F:
     """Fill in the maker of `protocol.Make` that has the function's name (its first argument is `tx`)."""
-    _MAKERS[function.__name__] = function
+    _enter(function.__name__, function)
     return function
 
 
@@ -74,10 +73,19 @@ def makes(name: str) -> Callable[[F], F]:
     """As `maker`, for a maker whose name is also a builtin's."""
 
     def register(function: F) -> F:
-        _MAKERS[name] = function
+        _enter(name, function)
         return function
 
     return register
+
+
+def _enter(name: str, made: Callable[..., Any]) -> None:
+    """Make a maker a method of the builders."""
+
+    def run(self: Builder, *args: Any, **kwargs: Any) -> Any:
+        return made(self._tx, *args, **kwargs)
+
+    setattr(Builder, name, run)
 
 
 def wrap_constant(tx: Tx, value: Any, source: Source | None) -> Var:
@@ -135,16 +143,7 @@ class Builder:
         return ConstantVariable(value)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        made = _MAKERS.get(name)
-        if made is None:
-            raise AttributeError(f"no maker named {name!r} is registered")
-        tx = self._tx
-
-        def bound(*args: Any, **kwargs: Any) -> Any:
-            return made(tx, *args, **kwargs)
-
-        self.__dict__[name] = bound
-        return bound
+        raise AttributeError(f"no maker named {name!r} is registered")
 
 
 Make.register(Builder)

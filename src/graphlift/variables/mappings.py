@@ -32,6 +32,30 @@ from graphlift.variables.slots import attributes, calls, operators, text
 from graphlift.variables.slots.truth import is_true
 
 
+def named_entries(tx: Tx, value: VariableTracker) -> list[tuple[str, tuple[Any, Any]]] | None:
+    """Names and (key, value) of a plain dictionary that can be keyword arguments; None for anything else,
+    and for a dictionary with other keys than strings."""
+    if type(value) is not DictVariable or value.owner is not None or keys.any_met(tx):
+        return None
+    entries = list(value.table(tx).items())
+    if all(type(name) is str for name, _ in entries):
+        return cast("list[tuple[str, tuple[Any, Any]]]", entries)
+    return None
+
+
+def merge_named(tx: Tx, into: VariableTracker, more: VariableTracker) -> bool:
+    """Add the entries of one plain dictionary of names to another; False, with nothing done, where that is
+    not what they are, or a name is there already."""
+    entries = named_entries(tx, more)
+    if entries is None or type(into) is not DictVariable or into.handle.real is not None:
+        return False
+    if any(namespace.has(tx, into.handle, name) for name, _ in entries):
+        return False
+    for name, (key, value) in entries:
+        namespace.store(tx, into.handle, name, key, value)
+    return True
+
+
 class DictVariable(BuiltinObjectVariable):
     """A dictionary, or the dictionary beneath an object of a class derived from dict.
 
@@ -187,7 +211,7 @@ class DictVariable(BuiltinObjectVariable):
         if op != "|" or not isinstance(beneath, DictVariable):
             return NOT_IMPLEMENTED
         merged = self._fresh(tx, self.table(tx))
-        cast(DictVariable, merged).merge(tx, beneath)
+        cast(DictVariable, merged).update(tx, other)
         return merged
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:

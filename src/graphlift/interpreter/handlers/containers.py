@@ -7,6 +7,7 @@ from typing import Any
 from graphlift.interpreter.dispatch import Handler, Translator, family, handler
 from graphlift.polyfills import matching, merging
 from graphlift.protocol import Var
+from graphlift.variables import mappings
 from graphlift.variables.slots import calls, items, iteration
 
 
@@ -137,6 +138,8 @@ def MAP_ADD(tx: Translator, depth: int) -> None:
 @handler
 def DICT_MERGE(tx: Translator, depth: int) -> None:
     value = tx.stack.pop()
+    if mappings.merge_named(tx, tx.stack[-depth].realize(tx), value.realize(tx)):
+        return
     function = tx.stack[-depth - 2] if tx.null_before_callable else tx.stack[-depth - 3]
     name = tx.make.constant(tx.callable_name(function))
     tx.run_host(merging.merge_keywords, [tx.stack[-depth], value, name])

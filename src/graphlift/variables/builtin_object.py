@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, TypeVar, cast
 
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
+from graphlift.variables import misfits
 from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes, operators
@@ -100,12 +101,12 @@ class BuiltinObjectVariable(VariableTracker):
         if model is not None:
             if model.accepts(len(args), kwargs):
                 return _result(tx, model.run(self, tx, *args, **kwargs))
-            return self._misfit(tx, name, len(args), kwargs)
+            return self._misfit(tx, name, args, kwargs)
         special = _SPECIAL.get(name)
         if special is not None and len(args) == special[0] and not kwargs:
             return _result(tx, special[1](self, tx, *(arg.realize(tx) for arg in args)))
         if special is not None:
-            return self._misfit(tx, name, len(args), kwargs)
+            return self._misfit(tx, name, args, kwargs)
         inherited = OBJECT_METHODS.get(name)
         if inherited is None or name in self.models.__dict__:
             return self.refuse(tx, f"method {name!r}")
@@ -129,18 +130,20 @@ class BuiltinObjectVariable(VariableTracker):
         finally:
             active.discard(self)
 
-    def _misfit(self, tx: Tx, name: str, count: int, kwargs: Mapping[str, object]) -> VariableTracker:
-        """Arguments that the method does not take: CPython's own error, from an empty object."""
-        function = getattr(self.models, name, None)
-        try:
-            if function is not None:
-                function(self.models(), *[None] * count, **dict.fromkeys(kwargs))
-        except TypeError as error:
-            tx.raise_real(error)
-        except Exception:  # arguments fit, only the stand-in was no good
-            pass
+    def _misfit(
+        self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        """What the model does not take: in another form, or CPython's error, from an empty object."""
+        model, function = self.methods.get(name), getattr(self.models, name, None)
+        if function is not None:
+            form = misfits.arranged(tx, function, misfits.Form([self, *args], kwargs))
+            if form is not None and model is not None and model.accepts(len(form.args) - 1, form.kwargs):
+                return _result(tx, model.run(self, tx, *form.args[1:], **form.kwargs))
+            said = misfits.error(lambda: getattr(self.models(), name), len(args), list(kwargs))
+            if said is not None and form is None:
+                tx.raise_real(said)
         return self.refuse(
-            tx, f"method {name!r} with {count} positional arguments and keywords {list(kwargs)}"
+            tx, f"method {name!r} with {len(args)} positional arguments and keywords {list(kwargs)}"
         )
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar, cast
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
+from graphlift.variables import misfits
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import wraps_if
 from graphlift.variables.builtin_object import Method
@@ -69,20 +70,24 @@ class BuiltinVariable(ConstantVariable):
         if model is None:
             tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{function.__qualname__}() of values that are not known")
         if not model.accepts(len(args), kwargs):
-            return self._misfit(tx, len(args), kwargs)
+            args, kwargs = self._arranged(tx, model, args, kwargs)
         result = model.run(tx, *args, **kwargs)
         return result.realize(tx) if isinstance(result, Var) else wrap(tx, result)
 
-    def _misfit(self, tx: Tx, count: int, kwargs: Mapping[str, object]) -> VariableTracker:
-        try:
-            self.value(*[None] * count, **dict.fromkeys(kwargs))
-        except TypeError as error:
-            tx.raise_real(error)
-        except Exception:  # the arguments fit, only the stand-ins were no good
-            pass
+    def _arranged(
+        self, tx: Tx, model: Method, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> misfits.Form:
+        """The arguments in the form that the model takes; CPython's error where they fit no form."""
+        form = misfits.arranged(tx, self.value, misfits.Form(args, kwargs))
+        if form is not None and model.accepts(len(form.args), form.kwargs):
+            return form
+        said = misfits.error(lambda: self.value, len(args), list(kwargs)) if form is None else None
+        if said is not None:
+            tx.raise_real(said)
         names = ", ".join(kwargs)
         tx.fail(
-            Reason.UNSUPPORTED_BUILTIN, f"{self.value.__qualname__}() with {count} arguments and ({names})"
+            Reason.UNSUPPORTED_BUILTIN,
+            f"{self.value.__qualname__}() with {len(args)} arguments and ({names})",
         )
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:

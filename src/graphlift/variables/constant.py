@@ -38,6 +38,9 @@ METHOD_TYPES: Final = (
     BuiltinFunctionType,
 )
 
+#: Further types whose items are asked for by known keys.
+INDEXED: Final[set[type]] = set()
+
 #: Methods whose result can be far larger than what they are given.
 _MAY_GROW: Final = frozenset(
     (
@@ -180,9 +183,13 @@ class ConstantVariable(VariableTracker):
         return fold(tx, len, self.value) if self.is_text() else super().length(tx)
 
     def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
+        index = known(tx, key) if self.is_text() or type(self.value) in INDEXED else UNKNOWN
         if not self.is_text():
-            return super().getitem(tx, key)
-        index = known(tx, key)
+            return (
+                super().getitem(tx, key)
+                if index is UNKNOWN
+                else fold(tx, operator.getitem, self.value, index)
+            )
         if index is UNKNOWN:
             index = type(key.python_type(tx).__name__, (), {})()  # for the text of the error
         return fold(tx, self.value.__getitem__, index)

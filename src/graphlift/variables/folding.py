@@ -34,6 +34,9 @@ FOLDABLE: set[type] = {
     torch.memory_format,
 }
 
+#: Foldable types whose objects are made anew at each run: their trackers.
+MADE_ANEW: Final[dict[type, Callable[[Any], Var]]] = {}
+
 #: Bits of the largest integer, and items of the largest string, that folding makes.
 SIZE_LIMIT: Final = 1 << 20
 
@@ -99,7 +102,8 @@ def wrap(tx: Tx, value: Any) -> VariableTracker:
     made: Any
     cls = type(value)
     if cls in FOLDABLE:
-        made = tx.make.constant(value)
+        special = MADE_ANEW.get(cls)
+        made = tx.make.constant(value) if special is None else special(value)
     elif cls is tuple or cls is torch.Size:
         made = tx.make.tuple([wrap(tx, item) for item in value], cls)
     elif cls is list:

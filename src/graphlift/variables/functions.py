@@ -53,7 +53,8 @@ _MODELS: Final[dict[FunctionType, Model]] = {}
 
 
 def models(*functions: Any) -> Callable[[Model], Model]:
-    """Register what is done for a call of these Python functions instead of looking into them."""
+    """Register what is done for a call of these Python functions instead of looking into them; where the
+    model answers None, they are looked into all the same."""
 
     def register(model: Model) -> Model:
         for function in functions:
@@ -155,8 +156,8 @@ class FunctionVariable(VariableTracker):
         real = self.real
         if real is not None:
             model = _MODELS.get(real)
-            if model is not None:
-                result: VariableTracker = model(tx, args, kwargs)
+            result: VariableTracker | None = None if model is None else model(tx, args, kwargs)
+            if result is not None:
                 return result
             beneath = self._beneath_tag(tx, real)
             if beneath is not None:

@@ -21,13 +21,14 @@ from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker
 from graphlift.variables.constant import METHOD_TYPES, ConstantVariable
-from graphlift.variables.folding import fold, fold_binary
+from graphlift.variables.folding import FOLDABLE, fold, fold_binary
 from graphlift.variables.graph_calls import graph_argument, record, result_of
 
 #: Operators that symbolic numbers are followed through; others settle the number first.
 _FOLLOWED: Final = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 _DIVISIONS: Final = frozenset({"/", "//", "%"})
 _NUMBERS: Final = frozenset({int, float, bool})
+_NO_NUMBERS: Final = frozenset({str, bytes, type(None), type(Ellipsis), type(NotImplemented)})
 #: The largest power of a whole number that is followed.
 _LARGEST_POWER: Final = 16
 
@@ -79,16 +80,17 @@ class SymNodeVariable(VariableTracker):
     # --- operators -------------------------------------------------------------------------
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        return _binary(tx, op, self, other) if _is_number(other) else NOT_IMPLEMENTED
+        return _binary(tx, op, self, other) if _is_value(other) else NOT_IMPLEMENTED
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        return _binary(tx, op, other, self) if _is_number(other) else NOT_IMPLEMENTED
+        return _binary(tx, op, other, self) if _is_value(other) else NOT_IMPLEMENTED
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        if not _is_number(other):
+        if not _is_value(other):
             return NOT_IMPLEMENTED
         first, second = _operand(tx, self), _operand(tx, other)
-        if type(second) is complex or not (isinstance(first, SymValue) or isinstance(second, SymValue)):
+        followed = isinstance(other, SymNodeVariable) or type(second) in _NUMBERS
+        if not followed or not (isinstance(first, SymValue) or isinstance(second, SymValue)):
             return _fold(tx, COMPARE[op], self, other)
         if float not in (_kind(tx, self), _kind(tx, other)):
             return record(tx, COMPARE[op], (first, second))
@@ -150,9 +152,12 @@ class SymNodeVariable(VariableTracker):
 # --- arithmetic ----------------------------------------------------------------------------------------
 
 
-def _is_number(var: VariableTracker) -> bool:
+def _is_value(var: VariableTracker) -> bool:
+    """Whether an operator may be about numbers: an operand that is one, or a value like a time difference."""
     return isinstance(var, SymNodeVariable) or (
-        type(var) is ConstantVariable and (type(var.value) in _NUMBERS or type(var.value) is complex)
+        isinstance(var, ConstantVariable)
+        and type(var.value) in FOLDABLE
+        and type(var.value) not in _NO_NUMBERS
     )
 
 

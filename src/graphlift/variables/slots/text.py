@@ -8,6 +8,7 @@ from typing import Any
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import UNKNOWN, VariableTracker
+from graphlift.variables.constant import SPECIAL_METHODS
 from graphlift.variables.folding import FOLDABLE, SIZE_LIMIT, fold, known
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import type_lookup
@@ -58,6 +59,9 @@ def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
     if value is not UNKNOWN:
         if len(how) > 5 and any(run.isdecimal() and int(run) > SIZE_LIMIT for run in _numbers(how)):
             tx.fail(Reason.UNSUPPORTED_BUILTIN, "format() to a very long text")
+        special = SPECIAL_METHODS.get((type(value), "__format__"))
+        if special is not None:
+            return special(tx, value, [spec.realize(tx)], {})
         return fold(tx, format, value, how)
     operand: VariableTracker = a.realize(tx)
     attr = attributes.user_special(tx, operand, "__format__")

@@ -1,0 +1,70 @@
+"""Python functions of the standard library whose result follows from their arguments alone.
+
+Called with values that are wholly known they are computed at once, where looking into them would only meet
+C code. Called with others they are looked into, or left alone, as the rules for their files say. What they
+raise is left to CPython, so that tracebacks show their frames.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import binascii
+import fnmatch
+import html
+import json
+import posixpath
+import re
+import shlex
+import struct
+import textwrap
+import urllib.parse
+import zlib
+from collections.abc import Mapping, Sequence
+from types import FunctionType
+from typing import Any, Final
+
+from graphlift.protocol import Tx
+from graphlift.reasons import Reason
+from graphlift.variables.builtins.registry import PURE
+from graphlift.variables.folding import known_all, wrap
+from graphlift.variables.functions import Model, models
+
+_FUNCTIONS: Final = (
+    *(json.dumps, json.loads, ast.literal_eval),
+    *(vars(re)["_compile"], re.escape),
+    *(posixpath.join, posixpath.split, posixpath.splitext, posixpath.basename, posixpath.dirname),
+    *(posixpath.normpath, posixpath.normcase, posixpath.isabs),
+    *(textwrap.wrap, textwrap.fill, textwrap.shorten, textwrap.dedent, textwrap.indent),
+    *(shlex.split, shlex.quote, shlex.join, html.escape, html.unescape),
+    *(fnmatch.fnmatch, fnmatch.fnmatchcase, fnmatch.translate),
+    *(urllib.parse.quote, urllib.parse.unquote, urllib.parse.urlencode, urllib.parse.urljoin),
+    *(base64.b64encode, base64.b64decode, base64.urlsafe_b64encode, base64.urlsafe_b64decode),
+    *(base64.b32encode, base64.b32decode, base64.b16encode, base64.b16decode, base64.b85encode),
+)
+
+PURE.update((binascii.hexlify, binascii.unhexlify, binascii.b2a_base64, binascii.a2b_base64))
+PURE.update((zlib.compress, zlib.decompress, struct.unpack_from))
+
+
+def _computed(function: FunctionType) -> Model:
+    def model(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        values = known_all(tx, args, kwargs)
+        if values is None:
+            return None
+        try:
+            result = function(*values[0], **values[1])
+        except Exception as error:
+            tx.fail(
+                Reason.SKIPPED_CALLABLE, f"{function.__qualname__}(), which raises {type(error).__name__}"
+            )
+        return wrap(tx, result)
+
+    return model
+
+
+for _function in _FUNCTIONS:
+    if type(_function) is FunctionType:
+        models(_function)(_computed(_function))
+    else:  # written in C by some Pythons
+        PURE.add(_function)

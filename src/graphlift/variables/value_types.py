@@ -1,0 +1,139 @@
+"""Immutable objects of C classes of the standard library known whole: dates, times, patterns, matches.
+
+Made by captured code they are constants; one that the program hands in is an object like any other, but for
+patterns, whose identity is guarded. What asks the clock, the time zone or the locale is not computed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from typing import Any, Final, NoReturn
+
+from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
+from graphlift.sources import Source
+from graphlift.variables.base import VariableTracker
+from graphlift.variables.builder import wraps
+from graphlift.variables.classes import CLASS_METHODS, constructs
+from graphlift.variables.constant import INDEXED, ConstantVariable, special_method
+from graphlift.variables.folding import FOLDABLE, MADE_ANEW, fold, known_all
+
+_DATES: Final = (date, time, datetime, timedelta, timezone)
+
+
+class ValueVariable(ConstantVariable):
+    """A value that captured code makes, a new object at each run."""
+
+    __slots__ = ()
+    leaf = False
+
+    def children(self) -> Sequence[Any]:
+        """It holds nothing that the program could change."""
+        return ()
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        cls, args = self.value.__reduce_ex__(4)[:2]
+        codegen.call(cls, [ValueVariable(x) if type(x) in _DATES else ConstantVariable(x) for x in args])
+
+
+MADE_ANEW.update(dict.fromkeys(_DATES, ValueVariable))
+FOLDABLE.update((*_DATES, re.Pattern, re.Match))
+INDEXED.add(re.Match)
+
+
+@constructs(date, timedelta, tzinfo, time, whole=True)
+def _make(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    values = known_all(tx, args, kwargs)
+    if values is None or cls not in _DATES:
+        tx.fail(
+            Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__} made of values that are not known"
+        )
+    return fold(tx, cls, *values[0], **values[1])
+
+
+constructs(datetime, whole=True)(_make)
+constructs(timezone, whole=True)(_make)
+
+
+def _class_method(owner: type, name: str) -> None:
+    def model(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        values = known_all(tx, args, kwargs)
+        if values is None or cls.value not in _DATES:
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{owner.__name__}.{name}() of these arguments")
+        return fold(tx, getattr(cls.value, name), *values[0], **values[1])
+
+    CLASS_METHODS[owner, name] = model
+
+
+for _owner in (date, datetime):
+    for _name in ("fromordinal", "fromisoformat", "fromisocalendar"):
+        _class_method(_owner, _name)
+_class_method(datetime, "combine")
+_class_method(time, "fromisoformat")
+
+_CHANGING: Final = (
+    *("now", "today", "utcnow", "fromtimestamp", "utcfromtimestamp", "strptime"),
+    *("timestamp", "astimezone", "strftime"),
+)
+
+
+def _refuse(cls: type, name: str) -> None:
+    @special_method(cls, name)
+    def refuse(
+        tx: Tx, value: Any, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> NoReturn:
+        tx.fail(Reason.IMPURE_READ, f"call of {cls.__name__}.{name}()")
+
+
+for _class in _DATES:
+    for _name in _CHANGING:
+        if hasattr(_class, _name):
+            _refuse(_class, _name)
+
+
+def _format(
+    tx: Tx, value: Any, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+) -> VariableTracker:
+    values = known_all(tx, args, kwargs)
+    if values is None or any(values[0]):
+        tx.fail(Reason.IMPURE_READ, f"format of a {type(value).__name__}, which asks the locale")
+    return fold(tx, value.__format__, *values[0], **values[1])
+
+
+for _class in (date, time, datetime):
+    special_method(_class, "__format__")(_format)
+
+
+# --- regular expressions ------------------------------------------------------------------------------------
+
+
+@wraps(re.Pattern)
+def _wrap_pattern(tx: Tx, value: Any, source: Source | None) -> Var:
+    if source is not None:
+        tx.guard("is", source, value)
+    return ConstantVariable(value, source)
+
+
+@special_method(re.Pattern, "finditer")
+def _finditer(
+    tx: Tx, pattern: Any, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+) -> VariableTracker:
+    values = known_all(tx, args, kwargs)
+    if values is None:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "Pattern.finditer() of values that are not known")
+    try:
+        found = list(pattern.finditer(*values[0], **values[1]))
+    except TypeError as error:
+        tx.raise_real(error)
+    made = tx.make.iterator([ConstantVariable(match) for match in found])
+    assert isinstance(made, VariableTracker)
+    return made
+
+
+@special_method(re.Pattern, "scanner")
+def _scanner(
+    tx: Tx, pattern: Any, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+) -> NoReturn:
+    tx.fail(Reason.UNSUPPORTED_BUILTIN, "Pattern.scanner()")

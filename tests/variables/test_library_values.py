@@ -1,0 +1,124 @@
+"""Values and pure functions of the standard library inside captured functions."""
+
+import base64
+import datetime
+import fnmatch
+import html
+import json
+import posixpath
+import re
+import shlex
+import struct
+import textwrap
+import urllib.parse
+import zlib
+
+import pytest
+import torch
+
+import graphlift
+from graphlift.testing import check
+
+WORD = re.compile(r"(?P<word>\w+),(\d+)?")
+TABLE = {"b": [1, 2.5, None, True], "a": {"x": 'é"\n'}}
+NAMES = {
+    "dt": datetime,
+    "path": posixpath,
+    **{m.__name__: m for m in (base64, datetime, fnmatch, html, json, posixpath, re, shlex, struct)},
+    **{"textwrap": textwrap, "urllib": urllib, "zlib": zlib, "WORD": WORD, "TABLE": TABLE},
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_captured_before():
+    graphlift.reset()
+
+
+def compare(expression, breaks):
+    names = dict(NAMES)
+    exec(f"def program(x, a):\n    y = x + 1\n    r = {expression}\n    return y * 2, r, repr(r)", names)
+    calls = [(torch.arange(3.0), number) for number in (2, 3, 5)]
+    graphs = 1 if breaks == 0 else None
+    check(names["program"], torch.arange(3.0), 1, then=calls, graphs=graphs, breaks=breaks, recompiles=None)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "dt.timedelta(days=a, hours=5), dt.timedelta(1) * a, a * dt.timedelta(1)",
+        "dt.timedelta(2) / dt.timedelta(hours=a), -dt.timedelta(a), abs(dt.timedelta(-a))",
+        "dt.datetime(2024, 1, a, 5) + dt.timedelta(a), dt.date(2024, 2, a).isoformat()",
+        "dt.datetime(2024, 1, 1) < dt.datetime(2024, 1, a), dt.date(2024, a, 1).weekday()",
+        "dt.datetime.fromisoformat('2024-01-01T10:00:00').replace(year=2025), dt.time(a).hour",
+        "str(dt.datetime(2024, 1, a)), f'{dt.date(2024, 1, a)}', dt.date.fromordinal(9 + a)",
+        "{dt.date(2024, 1, 1): a}[dt.date(2024, 1, 1)], bool(dt.timedelta(0))",
+        "sorted([dt.date(2024, 3, 1), dt.date(2024, a, 1)]), dt.date(2024, 1, 1) == a",
+        "re.match(r'(\\w+)', 'ab cd').group(1), re.search('b', 'abc').start() + a",
+        "re.findall(r'\\d+', 'a1b22'), re.subn('a', 'b', 'aa')",
+        "re.sub('a', 'b', 'aaa', count=a), re.split(',', 'a,b'), re.search('z', 'a') is None",
+        "WORD.match('foo,12').groupdict(), WORD.match('foo,12')['word'], WORD.pattern",
+        "WORD.match('foo,12')[0], WORD.groups, WORD.match('foo,12').expand(r'<\\1>')",
+        "[m.span() for m in WORD.finditer('a,1 b,2')], WORD.fullmatch('foo,12').lastgroup",
+        "json.dumps(TABLE), json.dumps([a, 1.5, None], separators=(',', ':'))",
+        "json.loads('[1, {\"a\": null}]'), json.loads('1.5') + a",
+        "html.escape('<'), path.join('a', 'b'), path.splitext('a.b'), path.basename('/a/b'), path.isabs('/')",
+        "textwrap.wrap('aa bb cc', 5), textwrap.dedent('  a\\n  b'), shlex.split('a \"b c\"')",
+        "base64.b64encode(b'ab'), base64.b64decode('YWI='), zlib.decompress(zlib.compress(b'abc'))",
+        "urllib.parse.quote('a b'), fnmatch.fnmatch('a.py', '*.py'), struct.unpack_from('<h', b'abcdef', 2)",
+    ],
+)
+def test_computed_at_once(expression):
+    compare(expression, breaks=0)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "dt.date(2024, 1, 1).strftime('%A'), f'{dt.date(2024, 1, 1):%A}'",
+        "dt.datetime(2024, 1, 1).timestamp()",
+        "dt.datetime(2024, 1, 1).now() > dt.datetime(2024, 1, 1)",
+        "WORD.sub(lambda m: m.group(1) * a, 'foo,12')",
+    ],
+)
+def test_what_asks_the_clock_the_zone_or_the_program_breaks(expression):
+    compare(expression, breaks=None)
+    names = dict(NAMES)
+    exec(f"def program(x, a):\n    y = x + 1\n    r = {expression}\n    return y * 2, r", names)
+    assert graphlift.explain(names["program"])(torch.ones(2), 1).graph_break_count > 0
+
+
+def test_errors_of_library_functions_have_their_frames():
+    def program(x):
+        y = x + 1
+        try:
+            json.loads("{bad")
+        except ValueError as error:
+            trace, names = error.__traceback__, []
+            while trace is not None:
+                names.append(trace.tb_frame.f_code.co_name)
+                trace = trace.tb_next
+            return y, names, str(error)
+
+    check(program, torch.ones(2), graphs=None, breaks=None)
+
+
+def test_another_pattern_is_seen():
+    def program(x, pattern):
+        return x * 2 if pattern.match("abc") else x + 1
+
+    x = torch.ones(2)
+    patterns = [re.compile("a"), re.compile("b"), re.compile("a")]
+    compiled = graphlift.compile(program, backend="eager")
+    assert [compiled(x, p).tolist() for p in patterns] == [program(x, p).tolist() for p in patterns]
+
+
+def test_values_as_keys():
+    table = {}
+
+    def program(x, n):
+        table[datetime.date(2024, 1, n)] = n
+        return x * len(table)
+
+    compiled = graphlift.compile(program, backend="eager")
+    assert [compiled(torch.ones(1), n).item() for n in (1, 1, 2, 3)] == [1.0, 1.0, 2.0, 3.0]
+    assert list(table) == [datetime.date(2024, 1, n) for n in (1, 2, 3)]

@@ -474,12 +474,71 @@ def test_records_are_put_off_with_their_line_and_function():
         assert len(compiled.report()) == 1
 
 
-@pytest.mark.parametrize("program", [logs_in_a_helper, logs_a_tensor], ids=lambda p: p.__name__)
+def logs_exceptions(x, n):
+    def fail():
+        {}["key"]
+
+    for place in range(2):
+        try:
+            fail()
+        except KeyError:
+            LOG.exception("caught at %d", place)
+            LOG.error("again", exc_info=True)
+            LOG.error("without", exc_info=False)
+    try:
+        try:
+            fail()
+        except KeyError as e:
+            raise ValueError("behind") from e
+    except ValueError:
+        LOG.critical("chained", exc_info=True)
+    return x + 1
+
+
+@pytest.mark.parametrize("program", [logs_in_a_helper, logs_exceptions], ids=lambda p: p.__name__)
+def test_records_of_called_functions_and_of_exceptions_are_put_off(program):
+    with plain_logger():
+        compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+        assert same_text(program, compiled, torch.ones(2), 0)
+        assert same_text(program, compiled, torch.ones(2), 0)
+
+
+class Told(Exception):
+    def __str__(self):
+        print("told")
+        return "told"
+
+
+def logs_a_users_exception(x, n):
+    try:
+        raise Told
+    except Told:
+        LOG.exception("caught")
+    return x + 1
+
+
+@pytest.mark.parametrize("program", [logs_a_users_exception, logs_a_tensor], ids=lambda p: p.__name__)
 def test_records_that_are_made_at_their_place(program):
     with plain_logger():
         compiled = graphlift.compile(program, backend="eager")
         assert same_text(program, compiled, torch.ones(2), 0)
         assert compiled.report()[0].breaks[0].id == "INPUT_OUTPUT"
+
+
+def test_functions_of_the_logging_module_and_adapters():
+    def program(x, n):
+        logging.warning("by the module %d", n)
+        return x + 1
+
+    root = logging.getLogger()
+    with plain_logger() as logger:
+        before = root.handlers[:]
+        root.handlers[:] = logger.handlers
+        try:
+            compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+            assert "WARNING program:" in same_text(program, compiled, torch.ones(2), 3)
+        finally:
+            root.handlers[:] = before
 
 
 def test_a_message_that_does_not_fit_is_left_to_logging(monkeypatch):

@@ -29,6 +29,11 @@ def is_enabled_for(logger: Any, level: int) -> bool:
     return level >= effective_level(logger)
 
 
+def has_handlers(logger: Any) -> bool:
+    """Whether the functions of the module may log without configuring anything first."""
+    return len(logger.handlers) > 0
+
+
 #: Handlers that do nothing but write to a stream.
 _PLAIN = (logging.StreamHandler, logging.FileHandler)
 

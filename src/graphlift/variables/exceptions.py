@@ -22,7 +22,7 @@ from graphlift.variables.classes import ClassVariable, Construct, constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.exception_fields import WITH_FIELDS
 from graphlift.variables.slots import attributes, iteration, operators, text
-from graphlift.variables.slots.type_lookup import anchor, mro_of
+from graphlift.variables.slots.type_lookup import anchor, is_immutable, mro_of
 from graphlift.variables.tracebacks import TracebackVariable, arguments_of, same_trace, traceback_of
 from graphlift.variables.user_defined import UserDefinedObject, c_new
 
@@ -87,6 +87,18 @@ class ExceptionVariable(UserDefinedObject):
             return traceback_of(tx, self)
         before: VariableTracker | None = self.handle.value
         return tx.make.constant(None) if before is None else before  # type: ignore[return-value]
+
+    def is_plain(self, tx: Tx) -> bool:
+        """Whether a report of it that is made later says the same: all in it is known and Python's own."""
+        own = self.instance_dict(tx)
+        if self.handle.real is not None or not is_immutable(self.cls) or (own is not None and own.table):
+            return False
+        linked = (self.read_member(tx, link, link.__name__).realize(tx) for link in (_CAUSE, _CONTEXT))
+        known = self.args(tx).realize(tx).is_constant()
+        return known and all(
+            other.is_constant() or (isinstance(other, ExceptionVariable) and other.is_plain(tx))
+            for other in linked
+        )
 
     def is_as_caught(self, tx: Tx, other: ExceptionVariable) -> bool:
         """Whether this is a part of `other` that was not raised anew. Mirrors is_same_exception_metadata."""

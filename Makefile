@@ -8,6 +8,9 @@ PYTHON_VERSION ?= 3.11
 VERSIONS ?= 3.11 3.12 3.13
 VENV := $(if $(filter 3.11,$(PYTHON_VERSION)),.venv,.venv-$(PYTHON_VERSION))
 PY := $(VENV)/bin/python
+COUNT ?= 10000
+SEED ?= 0
+JOBS ?= 2
 BUILT := build/built-$(PYTHON_VERSION)
 CSOURCES := $(shell find csrc -name '*.[ch]' 2>/dev/null) $(wildcard setup.py)
 
@@ -16,7 +19,7 @@ export PYTHONPATH := src
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: help test test-all test-slow demo first bench stress memcheck conformance lint types layers format docs build environment demo-environment clean
+.PHONY: help test test-all test-slow demo first bench stress fuzz memcheck conformance lint types layers format docs build environment demo-environment clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -62,6 +65,9 @@ bench: bench-environment build ## every benchmark beside torch.compile, targets,
 stress: build ## long runs: a million calls, ten thousand captures, eight threads, deep recursion, all forced breaks
 	@for program in tests/stress/[a-z]*.py; do echo "== $$program"; $(PY) $$program || exit 1; done
 	$(PY) -m pytest -q --forced-breaks=all --timeout 3600 $(TESTS)
+
+fuzz: build ## random programs, plain and compiled, all compared (COUNT=10000 SEED=0 JOBS=2)
+	PYTHONPATH=src:tests $(PY) -m fuzz.campaign --count $(COUNT) --seed $(SEED) --jobs $(JOBS)
 
 memcheck: build ## the C core under valgrind (PYTHON_VERSION=3.12; minutes)
 	PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=1 --suppressions=tests/memcheck/valgrind.supp \

@@ -271,18 +271,18 @@ def run_both(program: Program) -> _Runs:
     plain_calls = [plain_inputs, *(make()[1] for make in program.further)]
     compiled_calls = [compiled_inputs, *(make()[1] for make in program.further)]
 
-    plain = [_call(plain_fn, arguments) for arguments in plain_calls]
+    plain = [observed(plain_fn, arguments) for arguments in plain_calls]
     compiled = program.engine(compiled_fn, **{"backend": "eager", **program.options})
     captured, stages, outcomes = Captured(), [], []
     with events.subscribed(captured.note, *_NOTED, this_thread=True):
         for arguments in compiled_calls:
-            outcomes.append(_call(compiled, arguments))
+            outcomes.append(observed(compiled, arguments))
             stages.append((len(captured.graphs), len(captured.breaks), captured.captures))
 
     comparison = Comparison(program.tolerance)
     for number, (left, right) in enumerate(zip(plain, outcomes, strict=True)):
         prefix = "" if len(plain) == 1 else f"call {number + 1}: "
-        _compare_outcomes(comparison, left, right, prefix)
+        compare_outcomes(comparison, left, right, prefix)
         comparison.compare(tuple(plain_calls[number]), tuple(compiled_calls[number]), f"{prefix}inputs")
     if isinstance(plain_fn, torch.nn.Module):
         comparison.compare(plain_fn, compiled_fn, "self")
@@ -291,7 +291,7 @@ def run_both(program: Program) -> _Runs:
     return _Runs(plain_fn, outcomes, captured, compiled, comparison, stages)
 
 
-def _call(fn: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
+def observed(fn: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
     """Call and take down all that can be seen."""
     outcome = Outcome()
     printed = io.StringIO()
@@ -340,7 +340,12 @@ def _global_state() -> dict[str, Any]:
     return {**now.random, **now.settings, "inference mode": torch.is_inference_mode_enabled()}
 
 
-def _compare_outcomes(comparison: Comparison, plain: Outcome, compiled: Outcome, prefix: str) -> None:
+def compare_outcomes(comparison: Comparison, plain: Outcome, compiled: Outcome, prefix: str) -> None:
+    """Note in what two calls differ, arguments aside.
+
+    Arguments:
+        prefix: of the paths.
+    """
     if (plain.error is None) != (compiled.error is None):
         text = "".join(traceback.format_exception(compiled.error)) if compiled.error else "no error"
         comparison.differ(f"{prefix}error", f"expected {plain.error!r}, got {text}")

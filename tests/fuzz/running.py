@@ -1,0 +1,252 @@
+"""A program's two runs, call by call: plainly in one copy of its module, compiled in another, all compared.
+
+What is compared: results, arguments and everything they reach, the module's variables, its classes'
+attributes, the variables of the part that calls, printed output, warnings (but torch's own, some of which
+come once in a process), exceptions with their chain and traceback, random generators, torch's settings.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+import traceback
+import types
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+import torch
+
+import graphlift
+from fuzz.programs import Settings
+from graphlift import events
+from graphlift.comparison import Comparison
+from graphlift.interpreter.capture import force_breaks
+from graphlift.testing.check import compare_outcomes, observed
+from graphlift.testing.forced_breaks import breakable_steps
+
+FILE = "<program>"
+
+#: What a class's namespace holds that no program wrote.
+_MADE = frozenset(
+    {
+        "__dict__",
+        "__weakref__",
+        "__doc__",
+        "__annotations__",
+        "__slotnames__",
+        "__static_attributes__",
+        "__firstlineno__",
+    }
+)
+
+
+@dataclass
+class Result:
+    """What came of a program.
+
+    Attributes:
+        differences: one sentence each.
+        uncompared: paths of what could not be compared.
+        calls, errors: how often it was called, and how often the plain call raised.
+        whole: calls after which there was a graph and no break so far.
+        graphs, operations, captures, recompiles: how many there were.
+        breaks: how many, by reason.
+        left: code that was given up.
+        instructions: how often each was executed on symbols, if that was asked for.
+    """
+
+    differences: list[str] = field(default_factory=list)
+    uncompared: list[str] = field(default_factory=list)
+    calls: int = 0
+    errors: int = 0
+    whole: int = 0
+    graphs: int = 0
+    operations: int = 0
+    captures: int = 0
+    recompiles: int = 0
+    left: int = 0
+    breaks: Counter[str] = field(default_factory=Counter)
+    instructions: Counter[str] = field(default_factory=Counter)
+
+    def note(self, event: Any) -> None:
+        """Take an event in."""
+        match event:
+            case events.GraphFinished():
+                self.graphs += 1
+                self.operations += event.graph.node_count
+            case events.GraphBroken():
+                self.breaks[event.reason.name] += 1
+            case events.CaptureStarted():
+                self.captures += 1
+            case events.Recompiling():
+                self.recompiles += 1
+            case events.LeftToPython() | events.GaveUp():
+                self.left += 1
+            case events.InternalFailure():
+                text = "".join(traceback.format_exception(event.error))
+                self.differences.append(f"internal failure: {event.error!r}\n{text}")
+            case events.Step():
+                self.instructions[event.opname] += 1
+
+
+_NOTED = (
+    events.GraphFinished,
+    events.GraphBroken,
+    events.CaptureStarted,
+    events.Recompiling,
+    events.LeftToPython,
+    events.GaveUp,
+    events.InternalFailure,
+)
+
+
+class Side:
+    """One of the two copies of a program."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.namespace: dict[str, Any] = {"__name__": "program", "__builtins__": __builtins__}
+        exec(code, self.namespace)
+        self.steps = self.namespace["steps"]()
+
+    def arguments(self) -> tuple[Any, ...] | BaseException | None:
+        """Those of the next call; None when there is none, an exception when the part that calls fails."""
+        try:
+            found = next(self.steps, None)
+        except Exception as error:
+            return error
+        return found if isinstance(found, tuple) else None
+
+    def variables(self) -> dict[str, Any]:
+        """The module's, without what every module has."""
+        return {
+            name: value
+            for name, value in self.namespace.items()
+            if not isinstance(value, types.ModuleType) and not name.startswith("__")
+        }
+
+    def classes(self) -> dict[str, type]:
+        """The classes that the program wrote."""
+        return {name: value for name, value in self.namespace.items() if isinstance(value, type)}
+
+
+def run(text: str, instructions: bool = False) -> Result:
+    """Run a program both ways.
+
+    Arguments:
+        instructions: count what is executed on symbols.
+    """
+    settings, result = Settings.of(text), Result()
+    with warnings.catch_warnings(action="ignore"):
+        code = compile(text, FILE, "exec", dont_inherit=True)
+    noted = (*_NOTED, events.Step) if instructions else _NOTED
+    former = force_breaks(chosen_cuts(settings)) if settings.cut else None
+    try:
+        with (
+            events.subscribed(result.note, *noted),
+            graphlift.config.patch(check_guards=settings.guards),
+            _without_logs(),
+            warnings.catch_warnings(action="ignore"),
+        ):
+            _run_both(code, settings, result)
+    finally:
+        if settings.cut:
+            force_breaks(former)
+        graphlift.reset()
+    return result
+
+
+def _run_both(code: CodeType, settings: Settings, result: Result) -> None:
+    plain, other = Side(code), Side(code)
+    compiled = graphlift.compile(other.namespace["main"], backend="eager", dynamic=settings.dynamic)
+    number = 0
+    while not result.differences:
+        number += 1
+        torch.manual_seed(number)
+        random.seed(number)
+        left = plain.arguments()
+        torch.manual_seed(number)
+        random.seed(number)
+        right = other.arguments()
+        comparison = Comparison(consume=False)
+        for name, cls in plain.classes().items():
+            comparison.expect(cls, other.namespace.get(name))
+        if isinstance(left, tuple) and isinstance(right, tuple):
+            expected, got = observed(plain.namespace["main"], left), observed(compiled, right)
+            for outcome in (expected, got):
+                outcome.warned = [one for one in outcome.warned if one[0] != "UserWarning"]
+            compare_outcomes(comparison, expected, got, f"call {number}: ")
+            result.calls += 1
+            result.errors += expected.error is not None
+            result.whole += result.graphs > 0 and not result.breaks
+        _compare_state(comparison, plain, other, left, right, f"call {number}: ")
+        result.differences += comparison.differences
+        result.uncompared += comparison.uncompared
+        if not isinstance(left, tuple):
+            return
+
+
+def _compare_state(
+    comparison: Comparison, plain: Side, other: Side, left: Any, right: Any, prefix: str
+) -> None:
+    """Compare arguments, the module's variables, the attributes of its classes."""
+    comparison.compare(left, right, f"{prefix}arguments")
+    comparison.compare(plain.variables(), other.variables(), f"{prefix}globals")
+    comparison.compare(plain.steps, other.steps, f"{prefix}steps")
+    for name, cls in plain.classes().items():
+        partner = other.namespace.get(name)
+        if isinstance(partner, type):
+            comparison.compare(_attributes(cls), _attributes(partner), f"{prefix}{name}")
+
+
+def _attributes(cls: type) -> dict[str, Any]:
+    """What a class's namespace holds and the program may have changed."""
+    return {
+        name: value
+        for name, value in vars(cls).items()
+        if name not in _MADE
+        and not isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
+    }
+
+
+def chosen_cuts(settings: Settings) -> Callable[[CodeType, int], bool]:
+    """Where a program's graphs are cut by force."""
+    steps: dict[CodeType, frozenset[int]] = {}
+
+    def cut(code: CodeType, index: int) -> bool:
+        if code.co_filename != FILE:
+            return False
+        if code not in steps:
+            steps[code] = frozenset(breakable_steps(code))
+        place = f"{code.co_name} {index} {settings.choice}".encode()
+        return index in steps[code] and zlib.crc32(place) % settings.cut == 0
+
+    return cut
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """What graphlift says of captures is no part of what a program prints."""
+    former, logging.root.manager.disable = logging.root.manager.disable, logging.CRITICAL
+    try:
+        yield
+    finally:
+        logging.root.manager.disable = former
+
+
+def kind_of(difference: str) -> str:
+    """What a difference is about, without the names and numbers of one program."""
+    first = difference.splitlines()[0]
+    if first.startswith("internal failure"):
+        last = [line.strip() for line in difference.splitlines() if line.strip().startswith("File ")][-1:]
+        where = re.sub(r'File ".*/(\w+)\.py", line (\d+)', r"\1:\2", last[0]) if last else ""
+        return f"{first.split('(')[0]} at {where}"
+    place, _, text = re.sub(r"call \d+: ", "", first).partition(": ")
+    place = re.match(r"\w*", place)[0]  # type: ignore[index]
+    return f"{place}: {re.sub(r'[0-9]+', 'N', text)[:60]}"

@@ -1,0 +1,94 @@
+"""Random programs do compiled what they do plainly; those that once did not are run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.programs import Settings, program
+from fuzz.running import Result, run
+from fuzz.shrinking import shrunk
+
+HERE = Path(__file__).parent
+
+#: Numbers of programs that were different once.
+SEEDS = [int(line.split("#")[0]) for line in (HERE / "seeds").read_text().splitlines() if line.strip()]
+
+
+def told(number: int, result: Result) -> str:
+    """What is said of a program that differs."""
+    return "\n".join([f"program {number} (make fuzz SEED={number} COUNT=1 shrinks it):", *result.differences])
+
+
+def test_programs_that_were_different_once() -> None:
+    results = {number: run(program(number)) for number in SEEDS}
+    different = [told(number, result) for number, result in results.items() if result.differences]
+    assert not different, "\n".join(different)
+
+
+def test_a_number_always_gives_the_same_program() -> None:
+    assert program(7) == program(7)
+    assert program(7) != program(8)
+
+
+def test_the_settings_are_read_from_the_text() -> None:
+    settings = Settings(dynamic=False, guards=True, cut=10, choice=3)
+    assert Settings.of(settings.line() + "x = 1\n") == settings
+    assert Settings.of("x = 1\n") == Settings()
+
+
+WRONG = """\
+import torch
+
+class Box:
+    n = 1
+
+items = []
+
+def main(x, box):
+    y = x + box.n
+    {effect}
+    return y
+
+def steps():
+    box = Box()
+    unused = 3
+    yield (torch.ones(3), box)
+    box.n = 5
+    yield (torch.ones(3), box)
+"""
+
+#: Statements that do something else in a compiled run, and where that is to be seen.
+EFFECTS = {
+    "items.append(3 if torch.compiler.is_compiling() else 4)": "globals",
+    "y = y if torch.compiler.is_compiling() else y + 1": "result",
+    "Box.n = 7 if torch.compiler.is_compiling() else 8": "Box",
+    "box.m = 7 if torch.compiler.is_compiling() else 8": "arguments",
+    "print(1 if torch.compiler.is_compiling() else 2)": "printed",
+    "assert torch.compiler.is_compiling()": "error",
+}
+
+
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_a_difference_is_seen(effect: str) -> None:
+    result = run(WRONG.format(effect=effect))
+    assert result.differences
+    assert EFFECTS[effect] in result.differences[0]
+
+
+def test_equal_runs_have_no_differences() -> None:
+    result = run(WRONG.format(effect="box.n += 1"))
+    assert not result.differences
+    assert (result.calls, result.errors) == (2, 0)
+    assert result.graphs > 0
+
+
+def test_a_failing_program_is_made_small() -> None:
+    text = WRONG.format(effect="y = y if torch.compiler.is_compiling() else y + 1\n    print(box)")
+    small = shrunk(text, seconds=20)
+    assert "is_compiling" in small
+    assert "items" not in small
+    assert "unused" not in small
+    assert "print" not in small
+    assert run(small).differences

@@ -36,7 +36,8 @@ class Handle:
         table: contents of dictionaries and sets: key identity -> (key tracker, value tracker).
         complete: whether `table` holds every key (else `real` is asked for the others).
         by_place: whether all keys of `real` were read by their places, for want of a way to look them up.
-        removed: keys of `real` that were deleted at some time (a later store puts them at the end).
+        removed: keys of `real` that were deleted at some time (a later store puts them at the end), each
+            with what it was deleted by.
         absent: keys found missing in `real` while `table` was not complete.
         value: one free place: a cell's contents, an iterator's position, a suspended frame.
         namespace: the handle of the object's instance dictionary, made when first needed.
@@ -71,7 +72,7 @@ class Handle:
         self.table: Table | None = None
         self.complete = real is None
         self.by_place = False
-        self.removed: set[Hashable] | None = None
+        self.removed: dict[Hashable, Any] | None = None
         self.absent: set[Hashable] | None = None
         self.value: Any = None
         self.namespace: Handle | None = None
@@ -145,8 +146,7 @@ class Heap:
         assert table is not None
         self.set_table(handle, {k: e for k, e in table.items() if k != key})
         if not handle.complete:
-            removed = handle.removed or set()
-            self.set_slot(handle, "removed", removed | {key})
+            self.set_slot(handle, "removed", {**(handle.removed or {}), key: table[key][0]})
 
     def set_table(self, handle: Handle, table: Table) -> None:
         """Replace the whole table (clearing, reordering)."""

@@ -117,7 +117,7 @@ class SideEffects:
         table = handle.table or {}
         plain = type(handle.real) in (dict, OrderedDict)
         base = OrderedDict if isinstance(handle.real, OrderedDict) else dict
-        deleted, stored, rebuilt = _difference(handle, table)
+        deleted, stored, rebuilt = _difference(handle, table, base)
         if rebuilt:
             self._run(base.clear, handle)
         identities = [*(handle.first_table or {}), *table]
@@ -166,15 +166,18 @@ class SideEffects:
         emitter.pop()
 
 
-def _difference(handle: Handle, table: Table) -> tuple[list[Var], list[tuple[Var, Var]], bool]:
+def _difference(handle: Handle, table: Table, base: Any) -> tuple[list[Var], list[tuple[Var, Var]], bool]:
     """What to delete, what to store, and whether the dictionary must be emptied first.
 
     Deleting and storing keeps the order of the keys that stay and puts new ones at the end; where that is
     not the order wanted, everything is stored anew.
+
+    Arguments:
+        base: the builtin class whose methods read the dictionary, past anything its subclass overrides.
     """
     first = handle.first_table or {}
-    removed = handle.removed or set()
-    real: Any = first if handle.by_place else handle.real
+    removed = handle.removed or {}
+    real: Any = first if handle.by_place else dict.fromkeys(base.__iter__(handle.real))
     was = [key for key in real if key not in removed and (not handle.complete or key in table)]
     gone = [key for key in real if key in removed or (handle.complete and key not in table)]
     fresh = [key for key in table if key not in real or key in removed]
@@ -186,4 +189,5 @@ def _difference(handle: Handle, table: Table) -> tuple[list[Var], list[tuple[Var
         for key, entry in table.items()
         if key in removed or key not in first or first[key][1] is not entry[1]
     ]
-    return [first[key][0] for key in gone], cast(list[tuple[Var, Var]], stored), False
+    deleted = [removed[key] if key in removed else first[key][0] for key in gone]
+    return deleted, cast(list[tuple[Var, Var]], stored), False

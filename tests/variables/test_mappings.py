@@ -333,3 +333,64 @@ def test_items_contain_named_tuples():
         return x + 1, pair in d.items(), Pair("a", 2) in d.items()
 
     check(fn, torch.ones(2), {"a": 1}, Pair("a", 1), fullgraph=True)
+class Plain:
+    def __init__(self):
+        self.t, self.u = 1, 2
+
+
+def test_a_key_is_stored_and_deleted_without_having_been_read():
+    def by_item(x, owner, mapping):
+        mapping["t"] = x
+        del mapping["t"]
+        return x + 1
+
+    def and_back(x, owner, mapping):
+        mapping["t"] = x
+        mapping.pop("t")
+        mapping["t"] = x + 1
+        return x + 1
+
+    def by_attribute(x, owner, mapping):
+        owner.__dict__["t"] = x
+        del owner.t
+        return x + 1
+
+    def through_vars(x, owner, mapping):
+        vars(owner).update(t=x)
+        del owner.__dict__["t"]
+        return x + 1
+
+    for program in (by_item, and_back, by_attribute, through_vars):
+        check(program, torch.ones(2), Plain(), {"t": 1, "z": 2})
+
+
+class Closed(dict):
+    def __iter__(self):
+        raise AssertionError("asked")
+
+    def __contains__(self, key):
+        raise AssertionError("asked")
+
+
+def test_a_subclass_is_written_past_what_it_overrides():
+    def program(x, mapping):
+        mapping["a"] = x
+        mapping.n = 2
+        mapping["new"] = x + 1
+        return x + 1
+
+    check(program, torch.ones(2), Closed(a=1, z=2))
+
+
+def test_a_derived_dictionary_on_the_right_of_a_union_makes_one_of_its_kind():
+    def program(x, mapping):
+        made = {"a": 1} | defaultdict(lambda: x, a=2, b=3)
+        both = defaultdict(int, c=1) | defaultdict(list, c=2)
+        given = mapping | defaultdict(list, k=[x])
+        return made["z"], made, both["y"], both, given["n"], given, x + 1
+
+    def inner(x, mapping):
+        return mapping | defaultdict(int), {"a": x} | mapping, {"z": x} | OrderedDict(a=x), x + 1
+
+    check(program, torch.ones(2), {"k": 1, "l": 2})
+    check(inner, torch.ones(2), OrderedDict(a=1))

@@ -232,7 +232,7 @@ class UserDefinedObject(VariableTracker):
             attributes.raise_unset(tx, self.cls, name, deleting=True)
         assert slots.table is not None
         tx.heap.drop(slots, descriptor)
-        tx.heap.set_slot(slots, "removed", (slots.removed or set()) | {descriptor})
+        tx.heap.set_slot(slots, "removed", {**(slots.removed or {}), descriptor: None})
 
     def may_write(self, descriptor: Any) -> bool:
         """Whether a store through the descriptor is nothing but a store."""

@@ -174,3 +174,28 @@ def test_comparisons_of_numbers_are_numbers_too(calls):
 
     first, *others = [(torch.ones(2), *numbers) for numbers in calls]
     check(program, *first, then=others, recompiles=None)
+def test_floats_keep_the_sign_of_zero_and_know_inf():
+    """A symbolic product with zero is a zero without a sign; Python's has one."""
+
+    def by_number(x, i, z):
+        return x * (i * z), x.mul(i * z), i * -0.0, x.shape[0] * -0.0
+
+    def by_float(x, i, z):
+        y = i + 0.5
+        return x + 1, y * z, z * y, (y - y) * i, y % z if z else 1, z - y, (i * 1.0) * z
+
+    for program in (by_number, by_float):
+        for dynamic in (None, True):
+            calls = [(torch.ones(n), i, z) for n, i, z in ((3, 0, -0.0), (4, -3, -0.0), (5, -4, 0.0))]
+            calls += [(torch.ones(6), -4, float("inf")), (torch.ones(7), -4, 2.5)]
+            check(
+                program,
+                torch.ones(3),
+                2,
+                -0.0,
+                then=calls,
+                graphs=None,
+                breaks=None,
+                recompiles=None,
+                dynamic=dynamic,
+            )

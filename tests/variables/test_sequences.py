@@ -478,3 +478,21 @@ def test_join_of_what_is_no_text():
             return x + 1, str(error)
 
     check(program, torch.ones(2))
+
+
+class Derived(tuple):
+    pass
+
+
+def test_a_tuple_that_stays_as_it_is_stays_the_same_object():
+    programs = [
+        lambda x, p: (p + (), (p + ()) is p, x + 1),
+        lambda x, p: (() + p, (() + p) is p, x + 1),
+        lambda x, p: (p * 1, (1 * p) is p, x + 1),
+        lambda x, p: (p.__add__(()), p.__add__(()) is p, x + 1),
+        lambda x, p: (p[:], p[:] is p, p[:] is p[:], x + 1),
+        lambda x, p: (p[0:2:1], p[0:2] is p, x + 1),
+    ]
+    for program in programs:
+        for value in ((1, torch.ones(2)), Derived([1, torch.ones(2)])):
+            check(program, torch.ones(2), value, recompiles=None)

@@ -135,7 +135,7 @@ def _attach(tx: Tx, made: ContainerObject, kind: type, real: Any) -> None:
     elif kind is list:
         made.storage = ListVariable(made.handle, made.source)
     elif kind is tuple:
-        made.storage = TupleVariable(tuple_items(tx, real, made.source), tuple)
+        made.storage = TupleVariable(tuple_items(tx, real, made.source), part=True)
     else:
         made.handle.complete = False
         made.storage = (SetVariable if kind is set else FrozenSetVariable)(made.handle, made.source, made)

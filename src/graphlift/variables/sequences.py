@@ -166,15 +166,20 @@ class TupleVariable(SequenceVariable):
     Attributes:
         items: what it holds.
         cls: its class.
+        exact: whether it is a plain tuple, which what leaves it unchanged gives back as it is.
     """
 
-    __slots__ = ("cls", "items")
+    __slots__ = ("cls", "exact", "items")
     models = tuple
 
-    def __init__(self, items: Sequence[Any], cls: type = tuple, source: Source | None = None) -> None:
+    def __init__(
+        self, items: Sequence[Any], cls: type = tuple, source: Source | None = None, part: bool = False
+    ) -> None:
+        """`part`: it is the builtin part of an object of a subclass, no object by itself."""
         self.source = source
         self.items: Final = tuple(items)
         self.cls: Final = cls
+        self.exact: Final = cls is tuple and not part
 
     def python_type(self, tx: Tx) -> type:
         return self.cls
@@ -212,7 +217,7 @@ class TupleVariable(SequenceVariable):
     def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
         if (
             isinstance(key, SliceVariable)
-            and self.cls is tuple
+            and self.exact
             and key.resolve(tx, len(self.items))
             == (
                 0,
@@ -242,7 +247,17 @@ class TupleVariable(SequenceVariable):
         if not isinstance(beneath, TupleVariable):
             name = other.python_type(tx).__name__
             tx.raise_(TypeError, f'can only concatenate tuple (not "{name}") to tuple')
+        if self.exact and not beneath.items:
+            return self
+        if beneath.exact and not self.items:
+            return beneath
         return make_tuple(tx, [*self.items, *beneath.items])
+
+    def repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
+        times = repeat_count(tx, count)
+        if self.exact and (times == 1 or not self.items):
+            return self
+        return self._new(tx, list(self._repeated(tx, times)))
 
     def _not_found(self, tx: Tx, item: VariableTracker) -> NoReturn:
         tx.raise_(ValueError, "tuple.index(x): x not in tuple")

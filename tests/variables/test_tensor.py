@@ -243,3 +243,45 @@ def test_truth_asked_of_a_stored_comparison():
 def test_values_taken_out_of_tensors_break(program):
     checked = check(program, X, graphs=None, breaks=None)
     assert checked.captured.breaks
+
+
+class Overrides:
+    """Torch asks this class before a tensor's own operators do anything."""
+
+    def __init__(self, t):
+        self.t = t
+
+    def __radd__(self, other):
+        return self.t
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return args[0] if kwargs is None else 5
+
+
+class Answers:
+    """An object that has an answer to every name, so that torch finds what it looks for."""
+
+    def __init__(self, t):
+        self.t = t
+
+    def __radd__(self, other):
+        return self.t
+
+    def __getattr__(self, name):
+        if name.startswith("__deep") or name.startswith("__set") or name.startswith("__red"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: 7
+
+
+@pytest.mark.parametrize("cls", [Overrides, Answers])
+def test_what_torch_asks_before_an_operator_is_not_passed_over(cls):
+    programs = [
+        lambda x, other: x + other,
+        lambda x, other: other + x,
+        lambda x, other: x - other,
+        lambda x, other: x == other,
+        lambda x, other: x < other,
+    ]
+    for program in programs:
+        check(program, torch.ones(2), cls(torch.zeros(2)), graphs=None, breaks=None, recompiles=None)

@@ -26,6 +26,7 @@ from graphlift.variables.builder import wraps, wraps_if
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.graph_calls import as_graph_argument, graph_argument, record, result_of
 from graphlift.variables.slots import attributes
+from graphlift.variables.slots.type_lookup import type_lookup
 from graphlift.variables.symbolic import SymNodeVariable
 from graphlift.variables.tensor_attributes import ATTRIBUTES, size_of
 from graphlift.variables.tensor_fields import lookup_field, store_field, write_back_fields
@@ -228,9 +229,15 @@ def _operand(tx: Tx, other: VariableTracker) -> Any:
     beneath = getattr(other, "storage", None)
     if type(beneath) is ConstantVariable:  # a number of a derived class, e.g. a member of an `enum.IntEnum`
         return _operand(tx, beneath)
-    if hasattr(other.python_type(tx), "__array_priority__"):
-        tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor and an object of {other.python_type(tx).__name__}")
+    kind = other.python_type(tx)
+    # Torch asks the object, so `__getattr__` may answer, too.
+    if hasattr(kind, "__array_priority__") or any(type_lookup(tx, kind, name) for name in _ASKED_FIRST):
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor and an object of {kind.__name__}")
     return None
+
+
+#: A class with one of these may take over an operation of a tensor.
+_ASKED_FIRST = ("__torch_function__", "__getattr__")
 
 
 @graph_argument(TensorVariable)

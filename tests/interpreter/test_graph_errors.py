@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import graphlift
-from graphlift.testing import Comparison
+from graphlift.testing import Comparison, check
 
 
 def look_up(index, table, log):
@@ -211,3 +211,40 @@ def test_an_error_that_left_a_graph_dies_when_nobody_has_it():
         finally:
             gc.enable()
         assert gone() is None
+
+
+def test_what_fakes_let_pass_and_kernels_refuse_fails_at_its_line():
+    """With a symbolic size, metadata come from fakes, which know nothing of casts."""
+
+    def program(x, log):
+        log.append(1)
+        y = x.shape[0] * 2
+        try:
+            x *= 0.5
+        except RuntimeError:
+            log.append(2)
+        x.mul_(2.5)
+        return y
+
+    def numbers(n):
+        return torch.arange(n)
+
+    check(
+        program,
+        torch.ones(3),
+        [],
+        then=[(torch.ones(4), []), (numbers(5), []), (numbers(6), [])],
+        breaks=None,
+        graphs=None,
+        recompiles=None,
+    )
+
+
+def test_an_item_of_symbolic_place_is_set_to_a_view_of_the_same_tensor():
+    def program(x, n):
+        x[n] = x[0]
+        x[..., n] = x[..., 0]
+        return x + 1
+
+    x = torch.arange(16.0).view(4, 4)
+    check(program, x, 1, then=[(x, 2), (x, 3)], graphs=None, breaks=None, recompiles=None)

@@ -55,6 +55,47 @@ def is_dynamic(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     return False
 
 
+def present(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
+    """The arguments of a call with the sizes and numbers of this capture in place of symbolic ones.
+
+    What stands for one tensor is one value again. None where a number is not known.
+    """
+    stand_ins: dict[GraphValue, GraphValue] = {}
+
+    def put(leaf: Any) -> Any:
+        if type(leaf) is SymValue:
+            return hint(leaf.sym)
+        if type(leaf) is not GraphValue or type(leaf.meta) is MetaRecord:
+            return leaf
+        if leaf not in stand_ins:
+            stand_ins[leaf] = GraphValue(_present_record(leaf.meta))
+        return stand_ins[leaf]
+
+    try:
+        return [replace(x, put) for x in args], {name: replace(x, put) for name, x in kwargs.items()}
+    except _Unknown:
+        return None
+
+
+class _Unknown(Exception):
+    """A symbolic number has no value during the capture."""
+
+
+def hint(number: Any) -> Any:
+    """The value of a number during this capture, symbolic or not."""
+    if not isinstance(number, _SYMBOLIC):
+        return number
+    if not number.node.has_hint():
+        raise _Unknown
+    return number.node.hint
+
+
+def _present_record(meta: SymbolicMeta) -> MetaRecord:
+    shape, stride = tuple(map(hint, meta.shape)), tuple(map(hint, meta.stride))
+    rest = (meta.dtype, meta.device, meta.layout, hint(meta.storage_offset), meta.requires_grad, meta.is_leaf)
+    return intern((meta.type, meta.key_set, shape, stride, *rest, meta.wrapped_number))
+
+
 class DynamicCalls:
     """Makes calls on fakes."""
 

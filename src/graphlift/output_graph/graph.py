@@ -44,7 +44,7 @@ from graphlift.output_graph.aliasing import (
 )
 from graphlift.output_graph.captured import CapturedGraph
 from graphlift.output_graph.drawing import devices_of, generators_of, unused_results
-from graphlift.output_graph.dynamic import DynamicCalls, Fake, Number, input_meta, is_dynamic
+from graphlift.output_graph.dynamic import DynamicCalls, Fake, Number, input_meta, is_dynamic, present
 from graphlift.output_graph.exact import ExactNumbers
 from graphlift.output_graph.record import VALUES, Operation, operands, values_in, writes_input
 from graphlift.output_graph.symbols import Symbols
@@ -196,10 +196,28 @@ class OutputGraph:
 
     def _call_dynamic(self, call: Operation) -> Any:
         assert self._dynamic is not None
+        self._check_present(call)
         template, tensors = self._dynamic.find(
             self._propagator.state, call.target, call.method, call.args, call.kwargs
         )
         return self._take(template, tuple(tensors), call, on_fakes=True)
+
+    def _check_present(self, call: Operation) -> None:
+        """Refuse a dynamic call that fails with this capture's sizes: fakes do not know all that may fail.
+
+        It is no error of the program as far as the capture is concerned, since other sizes may do.
+        """
+        if not any(type(x) is GraphValue for x in values_in((call.args, dict(call.kwargs)))):
+            return  # numbers raise what they raise
+        given = present(call.args, call.kwargs)
+        if given is None:
+            return
+        try:
+            self._propagator.find(call.target, call.method, *given)
+        except MetaError as error:
+            raise CannotPropagate(f"{type(error.error).__name__}: {error.error}") from None
+        except GraphError:
+            return
 
     def set_state(self, function: Any, args: tuple[Any, ...], where: Any = None) -> None:
         """Change global state of torch (grad mode, autocast, ...), in the graph and in this process.
@@ -301,6 +319,8 @@ class OutputGraph:
         """For the setting of an item, the metadata of what is set; None where that is no view."""
         if call.target not in _SETITEMS or len(call.args) != 3 or self._shared(call.args) < 2:
             return None
+        if is_dynamic(call.args[:2], _NOTHING):
+            return None  # where the view lies is not fixed
         try:
             found, _ = self._propagator.find(operator.getitem, False, call.args[:2], _NOTHING)
         except GraphError:

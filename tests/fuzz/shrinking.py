@@ -11,6 +11,7 @@ import contextlib
 import copy
 import faulthandler
 import io
+import itertools
 import os
 import signal
 import sys
@@ -69,16 +70,25 @@ def shrunk(text: str, seconds: float = 120) -> str:
         return text
     end = time.monotonic() + seconds
 
-    def fails(candidate: str) -> bool:
-        return time.monotonic() < end and _compiles(candidate) and outcome(candidate) == kind
+    best = text
 
-    text = _with_plain_settings(text, fails)
-    before = ""
-    while before != text and time.monotonic() < end:
-        before = text
-        for edits in (_removals, _lifts, _plainer):
-            text = _edited(text, edits, fails)
-    return text
+    def fails(candidate: str) -> bool:
+        nonlocal best
+        if time.monotonic() > end:
+            raise TimeoutError
+        if not _compiles(candidate) or outcome(candidate) != kind:
+            return False
+        best = candidate
+        return True
+
+    with contextlib.suppress(TimeoutError):
+        text = _with_plain_settings(text, fails)
+        before = ""
+        while before != text:
+            before = text
+            for edits in (_removals, _lifts, _plainer):
+                text = _edited(text, edits, fails)
+    return best
 
 
 def _compiles(text: str) -> bool:
@@ -117,7 +127,7 @@ def _edited(text: str, edits: Edits, fails: Fails) -> str:
     tree, number = ast.parse(text), 0
     while True:
         candidate = copy.deepcopy(tree)
-        edit = next((one for at, one in enumerate(edits(candidate)) if at == number), None)
+        edit = next(itertools.islice(edits(candidate), number, None), None)
         if edit is None:
             return head + ast.unparse(tree) + "\n"
         edit()

@@ -102,7 +102,8 @@ LOOPS = [
     ((("I",), "range(<I> % 4)"), 1),
     ((("I",), "<LI>[:4]"), 3),
     ((("T",), "<LT>[:3]"), 3),
-    ((("I",), "<G>"), 2),
+    ((("I",), "itertools.islice(<G>, 4)"), 1),
+    ((("I",), "range(2) and (<@v> for <@v> in <LI>[:4])"), 1),
     ((("I", "T"), "enumerate(<LT>[:3])"), 2),
     ((("I", "I"), "zip(<LI>, range(3))"), 1),
     ((("T", "I"), "zip(<LT>[:3], <G>)"), 1),
@@ -133,10 +134,11 @@ def growing_loop(w: Writer, scope: Scope, depth: int) -> None:
         for_loop(w, scope, depth)
         return
     name = w.pick(scope.own["LI"])
-    item = w.fresh("i")
+    item, count = w.fresh("i"), w.fresh("w")
+    w.line(f"{count} = 0")
     w.line(f"for {item} in {name}:")
     with w.indented():
-        w.line(f"if len({name}) > 5:")
+        w.line(f"if len({name}) > 5 or ({count} := {count} + 1) > 6:")
         w.line("    break")
         w.line(w.fill(w.pick((f"{name}.append(<I>)", f"{name}.pop()", f"{name}[-1:] = []")), scope))
     loop_parts(w, scope, depth, [("I", item)])

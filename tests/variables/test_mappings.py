@@ -333,6 +333,8 @@ def test_items_contain_named_tuples():
         return x + 1, pair in d.items(), Pair("a", 2) in d.items()
 
     check(fn, torch.ones(2), {"a": 1}, Pair("a", 1), fullgraph=True)
+
+
 class Plain:
     def __init__(self):
         self.t, self.u = 1, 2

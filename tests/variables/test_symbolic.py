@@ -174,6 +174,8 @@ def test_comparisons_of_numbers_are_numbers_too(calls):
 
     first, *others = [(torch.ones(2), *numbers) for numbers in calls]
     check(program, *first, then=others, recompiles=None)
+
+
 def test_floats_keep_the_sign_of_zero_and_know_inf():
     """A symbolic product with zero is a zero without a sign; Python's has one."""
 

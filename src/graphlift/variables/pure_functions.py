@@ -32,7 +32,7 @@ from graphlift.variables.functions import Model, models
 
 _FUNCTIONS: Final = (
     *(json.dumps, json.loads, ast.literal_eval),
-    *(vars(re)["_compile"], re.escape),
+    *(vars(re)["_compile"], re.escape, re.sub, re.subn, re.split),
     *(posixpath.join, posixpath.split, posixpath.splitext, posixpath.basename, posixpath.dirname),
     *(posixpath.normpath, posixpath.normcase, posixpath.isabs),
     *(textwrap.wrap, textwrap.fill, textwrap.shorten, textwrap.dedent, textwrap.indent),
@@ -47,9 +47,14 @@ PURE.update((binascii.hexlify, binascii.unhexlify, binascii.b2a_base64, binascii
 PURE.update((zlib.compress, zlib.decompress, struct.unpack_from))
 
 
+#: Functions that warn when more than so many arguments are positional (Python 3.13 and later).
+_POSITIONAL: Final = {re.sub: 3, re.subn: 3, re.split: 2}
+
+
 def _computed(function: FunctionType) -> Model:
     def model(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        values = known_all(tx, args, kwargs)
+        warns = len(args) > _POSITIONAL.get(function, len(args))
+        values = None if warns else known_all(tx, args, kwargs)
         if values is None:
             return None
         try:

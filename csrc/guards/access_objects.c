@@ -3,6 +3,29 @@
 
 #include "node.h"
 
+static PyTypeObject *deque_type;
+
+int gl_deque_init(void)
+{
+    if (deque_type == NULL) {
+        PyObject *collections = PyImport_ImportModule("collections");
+        deque_type = collections ? (PyTypeObject *)PyObject_GetAttrString(collections, "deque") : NULL;
+        Py_XDECREF(collections);
+    }
+    return deque_type == NULL ? -1 : 0;
+}
+
+/* The C type's own function reads the storage beneath; it cannot fail for an index in range. */
+static int put_deque_item(const GlNode *node, GlRun *run, PyObject *deque)
+{
+    if (!PyObject_TypeCheck(deque, deque_type) || node->number >= gl_length(deque)) {
+        return 0;
+    }
+    PyObject *item = deque_type->tp_as_sequence->sq_item(deque, node->number);
+    Py_XDECREF(item); /* the deque holds it */
+    return gl_put(node, run, item);
+}
+
 static int run_item(const GlNode *node, GlRun *run)
 {
     PyObject *sequence = gl_parent(node, run);
@@ -10,8 +33,10 @@ static int run_item(const GlNode *node, GlRun *run)
         return node->number < PyTuple_GET_SIZE(sequence) &&
                gl_put(node, run, PyTuple_GET_ITEM(sequence, node->number));
     }
-    return PyList_Check(sequence) && node->number < PyList_GET_SIZE(sequence) &&
-           gl_put(node, run, PyList_GET_ITEM(sequence, node->number));
+    if (!PyList_Check(sequence)) {
+        return put_deque_item(node, run, sequence);
+    }
+    return node->number < PyList_GET_SIZE(sequence) && gl_put(node, run, PyList_GET_ITEM(sequence, node->number));
 }
 
 static int build_item(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)

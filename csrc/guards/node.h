@@ -143,6 +143,9 @@ Py_ssize_t gl_length(PyObject *object);
 
 /* Tries the layouts of this Python's iterators; 0, or -1 with an error set. */
 int gl_iterators_check(void);
+
+/* Finds the class `collections.deque`; -1 with an error set. */
+int gl_deque_init(void);
 extern PyMethodDef gl_iterator_functions[];
 
 /* --- state of the process (check_state.c) --- */

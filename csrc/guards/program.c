@@ -517,7 +517,7 @@ int gl_guards_init(PyObject *module)
             return -1;
         }
     }
-    if (gl_iterators_check() < 0 || PyModule_AddFunctions(module, gl_iterator_functions) < 0 ||
+    if (gl_deque_init() < 0 || gl_iterators_check() < 0 || PyModule_AddFunctions(module, gl_iterator_functions) < 0 ||
         PyModule_AddFunctions(module, gl_state_functions) < 0) {
         return -1;
     }

@@ -143,6 +143,10 @@ class Make(ABC):
         """The dictionary whose handle this is: the ``__dict__`` of `owner` as a value."""
 
     @abstractmethod
+    def derived(self, cls: Var) -> Var:
+        """An empty object of a class derived from a builtin container; nothing of the class's is run."""
+
+    @abstractmethod
     def set(self, items: Sequence[Var], cls: type = set) -> Var:
         """A set or frozenset made by the program."""
 

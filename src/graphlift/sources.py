@@ -192,7 +192,7 @@ class SlotSource(Source):
 
 
 class ItemSource(Source):
-    """An item of a list or tuple (also of a subclass, read from the storage beneath)."""
+    """An item of a list, tuple or deque (also of a subclass, read from the storage beneath)."""
 
     __slots__ = ()
     form = "{base}[{key!r}]"

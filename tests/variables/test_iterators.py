@@ -345,15 +345,6 @@ def test_existing_deques_can_be_added_to():
     check(fn, torch.ones(2), deque([0], maxlen=5), then=[(torch.ones(2), deque())], fullgraph=True)
 
 
-def test_existing_deques_are_not_looked_into():
-    def fn(x, d):
-        y = x + 1
-        d.append(y)
-        return y * len(d), list(d), 5 in d, d[0], d == deque(), [v for v in d], bool(d)
-
-    check(fn, torch.ones(2), deque([0]), graphs=None, breaks=None, recompiles=None)
-
-
 def _stops(n):
     if n == 2:
         raise StopIteration("value")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from types import BuiltinMethodType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
 from typing import Any, Final
@@ -256,11 +256,8 @@ def _value_at(table: Any, position: int) -> Any:
 
 
 def _item(sequence: Any, index: int) -> Any:
-    return (
-        tuple.__getitem__(sequence, index)
-        if isinstance(sequence, tuple)
-        else list.__getitem__(sequence, index)
-    )
+    kind = next((kind for kind in (tuple, deque) if isinstance(sequence, kind)), list)
+    return kind.__getitem__(sequence, index)
 
 
 def _cell(cell: Any) -> Any:

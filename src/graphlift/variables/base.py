@@ -16,6 +16,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, final
 
 from graphlift.errors import Unsupported
+from graphlift.guards.holding import is_static_type
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 
@@ -50,6 +51,13 @@ class UnknownType:
 
 #: What `snapshot` gives for a value that is not wholly known now.
 UNKNOWN = UnknownType()
+
+
+def c_name(cls: type) -> str:
+    """What CPython's messages call a class (`tp_name`): one made in C outside builtins with its module."""
+    if not is_static_type(cls) or cls.__module__ == "builtins":
+        return cls.__name__
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 class VariableTracker(Var):
@@ -252,7 +260,7 @@ class VariableTracker(Var):
 
     def type_error(self, tx: Tx, text: str) -> NoReturn:
         """Raise the TypeError that Python raises, the type's name filled into `text`."""
-        tx.raise_(TypeError, text.format(self.python_type(tx).__name__))
+        tx.raise_(TypeError, text.format(c_name(self.python_type(tx))))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

@@ -7,7 +7,7 @@ is in `sequences.py`, `mappings.py` and `sets.py`.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -16,21 +16,22 @@ from graphlift.polyfills import ordered_dicts as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
-from graphlift.variables import rebuild
+from graphlift.variables import keys, rebuild
 from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.classes import constructs
+from graphlift.variables.deques import DequeVariable, ExistingDequeVariable
 from graphlift.variables.folding import fold
 from graphlift.variables.lists import ListVariable
 from graphlift.variables.mappings import VARIABLES, DictVariable, dict_storage
-from graphlift.variables.sequences import TupleVariable, adds_names_only, tuple_items
+from graphlift.variables.sequences import TupleVariable, adds_names_only, storage, tuple_items
 from graphlift.variables.sets import FrozenSetVariable, SetVariable
 from graphlift.variables.slots import length_hint
 from graphlift.variables.slots.type_lookup import Binding, anchor, mro_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
 #: Builtin parts, most derived first.
-_KINDS: Final = (OrderedDict, defaultdict, dict, list, tuple, set, frozenset)
+_KINDS: Final = (OrderedDict, defaultdict, dict, list, tuple, set, frozenset, deque)
 
 
 def kind_of(cls: type) -> type | None:
@@ -113,16 +114,27 @@ class ContainerObject(UserDefinedObject):
         if kind is list:
             for item in self.handle.items or ():
                 codegen.run(list.append, [self, item])
+        elif isinstance(self.part, SetVariable | DequeVariable):
+            self.part.fill(codegen, self)
         else:
             self._fill_entries(codegen, kind)
         super().fill(codegen)
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        if not isinstance(self.part, FrozenSetVariable):
+            super().reconstruct(codegen)
+            return
+        assert self.cls_var is not None
+        self.part.construct(codegen, frozenset.__new__, [self.cls_var])
+        codegen.later(lambda: self.fill(codegen))
 
     def _fill_entries(self, codegen: Codegen, kind: Any) -> None:
         if kind is defaultdict and self.handle.value is not None:
             codegen.run(defaultdict.__init__, [self, self.handle.value])
         store = OrderedDict.__setitem__ if kind is OrderedDict else dict.__setitem__
-        for key, value in (self.handle.table or {}).values():
-            codegen.run(store, [self, key, value])
+        table = self.handle.table or {}
+        for key, value in table.values():
+            keys.run_stored(codegen, store, [self, key, value], table)
 
 
 def _attach(tx: Tx, made: ContainerObject, kind: type, real: Any) -> None:
@@ -136,6 +148,10 @@ def _attach(tx: Tx, made: ContainerObject, kind: type, real: Any) -> None:
         made.storage = ListVariable(made.handle, made.source)
     elif kind is tuple:
         made.storage = TupleVariable(tuple_items(tx, real, made.source), part=True)
+    elif kind is deque:
+        made.storage = (DequeVariable if real is None else ExistingDequeVariable)(
+            made.handle, made.source, made
+        )
     else:
         made.handle.complete = False
         made.storage = (SetVariable if kind is set else FrozenSetVariable)(made.handle, made.source, made)
@@ -162,11 +178,21 @@ def _new_container(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs:
     kind = kind_of(cls)
     if kind is None:
         return tx.make.list([]) if cls is list else tx.make.dict([], cls)
+    return tx.make.derived(cls_var)
+
+
+@maker
+def derived(tx: Tx, cls_var: Any) -> ContainerObject:
+    """See `protocol.Make.derived`."""
+    cls = cls_var.realize(tx).value
+    kind = kind_of(cls)
+    assert kind is not None
     if type_lookup(tx, cls, "__del__") is not None:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which has a finalizer")
     handle = Handle()
-    if kind is list:
+    if kind in (list, deque):
         handle.items = []
+        handle.absent = {object()}
     else:
         handle.table = {}
     made = ContainerObject(cls, handle, None, cls_var)
@@ -188,6 +214,25 @@ def _new_tuple(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Map
     if type_lookup(tx, cls, "__del__") is not None:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which has a finalizer")
     return ContainerObject(cls, Handle(), None, cls_var, TupleVariable(found))
+
+
+@constructs(set)
+def _new_set(tx: Tx, cls_var: Any, cls: type, args: Any, kwargs: Any) -> Any:
+    return tx.make.set([]) if cls is set else tx.make.derived(cls_var)
+
+
+@constructs(frozenset, whole=True)
+def _new_frozenset(tx: Tx, cls_var: Any, cls: type, args: Any, kwargs: Any) -> Any:
+    if (kwargs and cls is frozenset) or len(args) > 1:
+        return fold(tx, frozenset, *[()] * len(args), **dict.fromkeys(kwargs))
+    operand = args[0].realize(tx) if args else None
+    if cls is frozenset and isinstance(operand, FrozenSetVariable):
+        return operand
+    made: Any = tx.make.set([], frozenset) if cls is frozenset else tx.make.derived(cls_var)
+    if operand is not None:
+        part: Any = storage(made)
+        part.merge(tx, operand)
+    return made
 
 
 class InstanceDictVariable(DictVariable):

@@ -1,7 +1,9 @@
 """`collections.deque`. Mirrors Modules/_collectionsmodule.c.
 
-Items are the handle's `items`, its `value` is the greatest length or None. Only deques that the captured code
-makes can be looked into: no guard can read what an existing one holds without iterating over it.
+What is done to a deque is a row of steps, each a method of the real class and its arguments (`_stepped`
+says what it does to the items). A deque made by the program takes its steps at once. Of one that existed
+only the type is guarded until it is looked into, so that a buffer may be added to whatever it holds; its
+steps are kept, and done for real when the graph has run.
 """
 
 from __future__ import annotations
@@ -14,19 +16,62 @@ from graphlift.errors import Unsupported
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
-from graphlift.sources import Source
-from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
+from graphlift.sources import SlotSource, Source
+from graphlift.variables import iterator_state
+from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps
-from graphlift.variables.builtin_object import BuiltinObjectVariable, cannot_cycle, constant, method
+from graphlift.variables.builtin_object import cannot_cycle, constant, method
 from graphlift.variables.classes import constructs
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.folding import fold
+from graphlift.variables.iterator_state import DONE
 from graphlift.variables.iterators import ReversedVariable, SequenceIteratorVariable
-from graphlift.variables.sequences import SequenceVariable, TupleVariable
-from graphlift.variables.slots import iteration
-from graphlift.variables.slots.numbers import index_, repeat_count
+from graphlift.variables.sequences import SequenceVariable, TupleVariable, storage
+from graphlift.variables.slots import iteration, text
+from graphlift.variables.slots.numbers import has_index, index_, repeat_count
 
 _ITERATOR: Final[type] = type(iter(deque()))
 _REVERSED: Final[type] = type(reversed(deque()))
+_MAXLEN: Final[Any] = vars(deque)["maxlen"]
+
+#: One change: name of the real method, its arguments (trackers of items, host numbers).
+Step = tuple[str, tuple[Any, ...]]
+
+#: Steps that an iterator does not notice.
+_UNNOTICED: Final = frozenset({"__setitem__", "reverse"})
+
+
+def _stepped(items: list[Any], limit: int | None, step: Step) -> list[Any]:
+    """The items behind a step."""
+    name, args = step
+    items = list(items)
+    if name == "__setitem__":
+        items[args[0]] = args[1]
+    elif name == "__delitem__":
+        del items[args[0]]
+    elif name in ("pop", "popleft"):
+        items.pop(-1 if name == "pop" else 0)
+    elif name == "clear":
+        items = []
+    elif name == "reverse":
+        items.reverse()
+    elif name == "rotate":
+        by = args[0] % len(items) if items else 0
+        items = [*items[len(items) - by :], *items[: len(items) - by]]
+    elif name == "__imul__":
+        items = _cut(items * args[0], limit)
+    elif name == "append":
+        items = _cut([*items, args[0]], limit)
+    elif name == "appendleft":
+        items = [args[0], *items][: len(items) + 1 if limit is None else limit]
+    else:
+        items.insert(args[0], args[1])
+    return items
+
+
+def _cut(items: list[Any], limit: int | None) -> list[Any]:
+    """What is left of items that were appended to a deque of a limited length."""
+    return items if limit is None or len(items) <= limit else items[len(items) - limit :]
 
 
 class DequeIteratorVariable(SequenceIteratorVariable):
@@ -34,47 +79,79 @@ class DequeIteratorVariable(SequenceIteratorVariable):
 
     __slots__ = ("_state",)
 
-    def __init__(self, sequence: DequeVariable, state: object) -> None:
+    def __init__(self, sequence: DequeVariable) -> None:
         super().__init__(sequence, _ITERATOR)
-        self._state: Final = state
+        self._state: Final = sequence.state()
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         assert isinstance(self.sequence, DequeVariable)
-        if self.handle.value != -1 and self.sequence.handle.absent is not self._state:
+        if self.handle.value != DONE and self.sequence.state() != self._state:
             tx.raise_(RuntimeError, "deque mutated during iteration")
         return super().next_(tx)
 
     def reconstruct(self, codegen: Codegen) -> None:
-        raise Unsupported(
-            Reason.UNSUPPORTED_VALUE, "an iterator over a deque would have to be built at run time"
-        )
+        _rebuild(codegen, self, self._state, backwards=False)
 
 
 class ReversedDequeVariable(ReversedVariable):
-    """``reversed()`` of a deque, which cannot be put in a place."""
+    """``reversed()`` of a deque."""
 
-    __slots__ = ()
+    __slots__ = ("_count", "_state")
+
+    def __init__(self, sequence: DequeVariable, count: int) -> None:
+        super().__init__(sequence, _REVERSED, count - 1)
+        self._state: Final = sequence.state()
+        self._count: Final = count
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        assert isinstance(self.sequence, DequeVariable)
+        if self.handle.value != DONE and self.sequence.state() != self._state:
+            tx.raise_(RuntimeError, "deque mutated during iteration")
+        return super().next_(tx)
 
     def reconstruct(self, codegen: Codegen) -> None:
-        raise Unsupported(
-            Reason.UNSUPPORTED_VALUE, "an iterator over a deque would have to be built at run time"
-        )
+        _rebuild(codegen, self, self._state, backwards=True, count=self._count)
+
+
+def _rebuild(codegen: Codegen, iterator: Any, state: object, *, backwards: bool, count: int = 0) -> None:
+    """Emit an iterator over a deque that is as it was when the iterator was made."""
+    owner, position = iterator.sequence, iterator.handle.value
+    if position == DONE:
+        codegen.call(iterator_at, [TupleVariable(()), ConstantVariable(backwards), ConstantVariable(1)])
+        return
+    if owner.state() != state or owner.is_pending():
+        raise Unsupported(Reason.UNSUPPORTED_VALUE, "an iterator over a deque that has changed")
+    if owner.source is None:
+        codegen.filled(owner)
+    gone = count - 1 - position if backwards else position
+    codegen.call(iterator_at, [owner, ConstantVariable(backwards), ConstantVariable(gone)])
+
+
+def iterator_at(owner: Any, backwards: bool, gone: int) -> Any:
+    """Runs in the compiled program: an iterator that gave `gone` items; for a tuple one that is used up."""
+    items: Any = deque() if owner == () and type(owner) is tuple else owner
+    made = deque.__reversed__(items) if backwards else deque.__iter__(items)
+    return iterator_state.skip(made, gone)
 
 
 class DequeVariable(SequenceVariable):
     """A deque made by the program.
 
     Attributes:
-        handle: its contents in the heap. `absent` is a token that is exchanged with every change of
-            structure (nothing else uses it: there is no existing deque to write back to).
+        handle: its contents in the heap: `items`, and as `value` the greatest length or None. `absent` is a
+            token that is exchanged with every change that an iterator notices.
+        owner: the object of a derived class that this is the deque beneath of, or None.
     """
 
-    __slots__ = ("handle",)
+    __slots__ = ("handle", "owner")
     models = deque
 
-    def __init__(self, handle: Handle) -> None:
-        self.source = None
+    def __init__(
+        self, handle: Handle, source: Source | None = None, owner: VariableTracker | None = None
+    ) -> None:
+        self.source = source
         self.handle: Final = handle
+        self.owner: Final = owner
 
     def python_type(self, tx: Tx) -> type:
         return deque
@@ -84,162 +161,225 @@ class DequeVariable(SequenceVariable):
         assert items is not None
         return items
 
+    def limit(self, tx: Tx) -> int | None:
+        """The greatest length."""
+        limit: int | None = self.handle.value
+        return limit
+
+    def state(self) -> object:
+        """What is another one after every change that an iterator notices."""
+        return self.handle.absent
+
+    def is_pending(self) -> bool:
+        """Whether something is yet to be done to the real deque."""
+        return False
+
     def children(self) -> Sequence[Var]:
         """What it holds."""
         return self.handle.items or ()
 
     def _host(self, values: list[Any]) -> Any:
-        return deque(values, self.handle.value)
+        limit = self.known_limit()
+        return UNKNOWN if limit is UNKNOWN else deque(values, limit)
+
+    def known_limit(self) -> Any:
+        """The greatest length, `UNKNOWN` where nobody asked for it yet."""
+        return self.handle.value
 
     def _new(self, tx: Tx, items: Sequence[Var]) -> VariableTracker:
-        return new_deque(items, self.handle.value)
+        self._check_exact(tx)
+        return new_deque(items, self.limit(tx))
+
+    def _check_exact(self, tx: Tx) -> None:
+        """Break where the real method calls the derived class that this is the deque beneath of."""
+        if self.owner is not None:
+            self.refuse(tx, "copying an object of a derived class")
 
     def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
-        if key.python_type(tx) is slice:
-            tx.raise_(TypeError, "sequence index must be integer, not 'slice'")
         index = self._index(tx, key)
         found: VariableTracker = self.items_now(tx)[index]
         return found
 
     def _index(self, tx: Tx, key: VariableTracker) -> int:
+        if not has_index(tx, key):
+            key.type_error(tx, "sequence index must be integer, not '{}'")
         index = self.index_of(tx, key)
         if index is None:
             tx.raise_(IndexError, "deque index out of range")
         return index
 
     def iter_(self, tx: Tx) -> VariableTracker:
-        return DequeIteratorVariable(self, self.handle.absent)
+        self.items_now(tx)
+        return DequeIteratorVariable(self)
 
     @method("__reversed__")
     def _reversed(self, tx: Tx) -> VariableTracker:
-        return ReversedDequeVariable(self, _REVERSED, len(self.items_now(tx)) - 1)
+        return ReversedDequeVariable(self, len(self.items_now(tx)))
+
+    def _find(self, tx: Tx, item: VariableTracker, start: int, stop: int | None) -> int | None:
+        before = self.state()
+        found = super()._find(tx, item, start, stop)
+        if self.state() != before:
+            self.refuse(tx, "a search whose comparisons change it")
+        return found
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        return self.compare_items(tx, op, other) if isinstance(other, DequeVariable) else NOT_IMPLEMENTED
+        beneath = storage(other)
+        return self.compare_items(tx, op, beneath) if isinstance(beneath, DequeVariable) else NOT_IMPLEMENTED
+
+    @method("__repr__")
+    def _repr(self, tx: Tx) -> VariableTracker:
+        self.limit(tx)
+        if self.owner is not None:  # the class's own name would be shown
+            self.refuse(tx, "repr()")
+        return self.write(tx, lambda: self._written(text.reprs(tx, self.items_now(tx))), "[...]")
 
     def _written(self, texts: list[str]) -> str:
-        limit = "" if self.handle.value is None else f", maxlen={self.handle.value}"
-        return f"deque([{', '.join(texts)}]{limit})"
+        limit = self.known_limit()
+        return f"deque([{', '.join(texts)}]{'' if limit is None else f', maxlen={limit}'})"
 
     def _not_found(self, tx: Tx, item: VariableTracker) -> NoReturn:
-        self.refuse(tx, "index() of what is not there")
+        tx.raise_(ValueError, f"{text.reprs(tx, [item])[0]} is not in deque")
 
     def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
         if name != "maxlen":
             self.refuse(tx, f"attribute {name!r}")
-        return constant(tx, self.handle.value)
+        return constant(tx, self.limit(tx))
+
+    def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
+        tx.raise_(AttributeError, f"attribute '{name}' of 'collections.deque' objects is not writable")
+
+    @method("__init__")
+    def _init(self, tx: Tx, *args: VariableTracker, **kwargs: VariableTracker) -> None:
+        limit = maxlen_of(tx, args, kwargs)
+        if self.handle.real is not None:
+            self.refuse(tx, "__init__() of what existed before")
+        if self.items_now(tx):
+            self.step(tx, "clear")
+        tx.heap.set_value(self.handle, limit)
+        if args or "iterable" in kwargs:
+            self.extend(tx, args[0] if args else kwargs["iterable"])
 
     # --- changing --------------------------------------------------------------------------------
 
-    def _set(self, tx: Tx, items: list[Any]) -> None:
+    def step(self, tx: Tx, name: str, *args: Any) -> None:
+        """Do a step."""
+        items = _stepped(self.items_now(tx), self.handle.value, (name, args))
         tx.heap.set_items(self.handle, items)
-        tx.heap.set_slot(self.handle, "absent", set())
+        if name not in _UNNOTICED:
+            tx.heap.set_slot(self.handle, "absent", {object()})
 
     def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
-        index = self._index(tx, key)
-        tx.heap.splice(self.handle, index, index + 1, [value])
+        self.step(tx, "__setitem__", self._index(tx, key), value)
 
     def delitem(self, tx: Tx, key: VariableTracker) -> None:
-        index = self._index(tx, key)
-        items = list(self.items_now(tx))
-        del items[index]
-        self._set(tx, items)
+        self.step(tx, "__delitem__", self._index(tx, key))
 
     def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        other = storage(other)
         if not isinstance(other, DequeVariable):
-            name = other.python_type(tx).__name__
-            tx.raise_(TypeError, f'can only concatenate deque (not "{name}") to deque')
-        return new_deque([*self.items_now(tx), *other.items_now(tx)], self.handle.value)
+            other.type_error(tx, 'can only concatenate deque (not "{}") to deque')
+        self._check_exact(tx)
+        return new_deque([*self.items_now(tx), *other.items_now(tx)], self.limit(tx))
 
     def inplace_concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
         self.extend(tx, other)
         return self
 
     def inplace_repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
-        self._set(tx, _cut(self._repeated(tx, repeat_count(tx, count)), self.handle.value))
+        times = max(repeat_count(tx, count), 0)
+        self._repeated(tx, times)  # not too often
+        self.step(tx, "__imul__", times)
         return self
 
     @method()
     def append(self, tx: Tx, item: VariableTracker) -> None:
         """``deque.append``."""
-        self._set(tx, _cut([*self.items_now(tx), item], self.handle.value))
+        self.step(tx, "append", item)
 
     @method()
     def appendleft(self, tx: Tx, item: VariableTracker) -> None:
         """``deque.appendleft``."""
-        items = [item, *self.items_now(tx)]
-        limit = self.handle.value
-        self._set(tx, items if limit is None else items[:limit])
+        self.step(tx, "appendleft", item)
 
     @method()
     def extend(self, tx: Tx, other: VariableTracker) -> None:
         """``deque.extend``."""
         for item in iteration.each(tx, other):
-            self.append(tx, item)
+            self.step(tx, "append", item)
 
     @method()
     def extendleft(self, tx: Tx, other: VariableTracker) -> None:
         """``deque.extendleft``."""
         for item in iteration.each(tx, other):
-            self.appendleft(tx, item)
+            self.step(tx, "appendleft", item)
 
     @method()
     def pop(self, tx: Tx) -> VariableTracker:
         """``deque.pop``."""
-        return self._take(tx, -1)
+        return self._take(tx, "pop", -1)
 
     @method()
     def popleft(self, tx: Tx) -> VariableTracker:
         """``deque.popleft``."""
-        return self._take(tx, 0)
+        return self._take(tx, "popleft", 0)
 
-    def _take(self, tx: Tx, index: int) -> VariableTracker:
-        items = list(self.items_now(tx))
+    def _take(self, tx: Tx, name: str, index: int) -> VariableTracker:
+        items = self.items_now(tx)
         if not items:
             tx.raise_(IndexError, "pop from an empty deque")
-        item: VariableTracker = items.pop(index)
-        self._set(tx, items)
+        item: VariableTracker = items[index]
+        self.step(tx, name)
         return item
 
     @method()
     def clear(self, tx: Tx) -> None:
         """``deque.clear``."""
-        self._set(tx, [])
+        self.step(tx, "clear")
 
     @method("copy", "__copy__")
     def _copy(self, tx: Tx) -> VariableTracker:
-        return new_deque(self.items_now(tx), self.handle.value)
+        self._check_exact(tx)
+        return new_deque(self.items_now(tx), self.limit(tx))
 
     @method()
     def rotate(self, tx: Tx, steps: VariableTracker | None = None) -> None:
         """``deque.rotate``."""
-        items = self.items_now(tx)
-        if items:
-            by = (1 if steps is None else index_(tx, steps)) % len(items)
-            self._set(tx, [*items[len(items) - by :], *items[: len(items) - by]])
+        by = 1 if steps is None else index_(tx, steps)
+        if len(self.items_now(tx)) > 1:
+            self.step(tx, "rotate", by)
 
     @method()
     def reverse(self, tx: Tx) -> None:
         """``deque.reverse``."""
-        self._set(tx, self.items_now(tx)[::-1])
+        self.step(tx, "reverse")
 
     @method()
     def remove(self, tx: Tx, item: VariableTracker) -> None:
         """``deque.remove``."""
         index = self._find(tx, item, 0, None)
         if index is None:
-            self.refuse(tx, "remove() of what is not there")
-        self.delitem(tx, constant(tx, index))
+            self._no_such_item(tx, item)
+        self.step(tx, "__delitem__", index)
+
+    def _no_such_item(self, tx: Tx, item: VariableTracker) -> NoReturn:
+        if _NAMES_ITEM:
+            self._not_found(tx, item)
+        tx.raise_(ValueError, "deque.remove(x): x not in deque")
 
     @method()
     def insert(self, tx: Tx, index: VariableTracker, item: VariableTracker) -> None:
         """``deque.insert``."""
-        items = list(self.items_now(tx))
-        limit = self.handle.value
-        if limit is not None and len(items) >= limit:
+        limit = self.limit(tx)
+        at = index_(tx, index)
+        if limit is not None and len(self.items_now(tx)) >= limit:
             tx.raise_(IndexError, "deque already at its maximum size")
-        items.insert(index_(tx, index), item)
-        self._set(tx, items)
+        self.step(tx, "insert", at, item)
+
+    def fill(self, codegen: Codegen, made: Var) -> None:
+        """Emit the filling of `made`, an empty object of a derived class."""
+        codegen.run(deque.__init__, [made, TupleVariable(()), ConstantVariable(self.handle.value)])
+        codegen.run(deque.extend, [made, TupleVariable(self.handle.items or ())])
 
     def reconstruct(self, codegen: Codegen) -> None:
         items = self.handle.items or []
@@ -251,9 +391,16 @@ class DequeVariable(SequenceVariable):
         codegen.later(lambda: codegen.run(deque.extend, [self, TupleVariable(items)]))
 
 
-def _cut(items: list[Any], limit: int | None) -> list[Any]:
-    """What is left of items that were appended to a deque of a limited length."""
-    return items if limit is None or len(items) <= limit else items[len(items) - limit :]
+def _names_item() -> bool:
+    """Whether this Python's ``remove`` says what was not found."""
+    try:
+        deque([0]).remove(7)
+    except ValueError as error:
+        return "7" in str(error)
+    return False
+
+
+_NAMES_ITEM: Final = _names_item()
 
 
 def new_deque(items: Iterable[Any], limit: int | None) -> DequeVariable:
@@ -261,97 +408,85 @@ def new_deque(items: Iterable[Any], limit: int | None) -> DequeVariable:
     handle = Handle()
     handle.items = _cut(list(items), limit)
     handle.value = limit
-    handle.absent = set()
+    handle.absent = {object()}
     handle.tracker = var = DequeVariable(handle)
     return var
 
 
-class ExistingDequeVariable(BuiltinObjectVariable):
-    """A deque that existed before: it can be added to, for real afterwards, but not looked into.
+class ExistingDequeVariable(DequeVariable):
+    """A deque that existed before; the handle's value is the row of steps that are to be done to it."""
 
-    The handle's value is what is to be done: (method of the real class, arguments), oldest first.
-    """
+    __slots__ = ("_first", "_known", "_limit")
 
-    __slots__ = ("handle",)
-    models = deque
+    def __init__(self, handle: Handle, source: Source | None, owner: VariableTracker | None = None) -> None:
+        super().__init__(handle, source, owner)
+        self._limit: Any = UNKNOWN
+        self._first: list[Any] | None = None
+        #: The items behind how many steps, so that they need not be done again.
+        self._known: tuple[tuple[Step, ...], list[Any]] = ((), [])
 
-    def __init__(self, handle: Handle, source: Source | None) -> None:
-        self.source = source
-        self.handle: Final = handle
+    def _steps(self) -> tuple[Step, ...]:
+        return self.handle.value or ()
 
-    def python_type(self, tx: Tx) -> type:
-        return deque
+    def items_now(self, tx: Tx) -> list[Any]:
+        if self._first is None:
+            self._known = ((), self._load(tx))
+        steps, (done, items) = self._steps(), self._known
+        if steps[: len(done)] != done:
+            done, items = (), self._first or []
+        limit = self.limit(tx) if steps else None
+        for step in steps[len(done) :]:
+            items = _stepped(items, limit, step)
+        self._known = (steps, items)
+        return items
 
-    def _do(self, tx: Tx, function: Any, *args: VariableTracker) -> None:
-        tx.heap.set_value(self.handle, (*(self.handle.value or ()), (function, args)))
+    def _load(self, tx: Tx) -> list[Any]:
+        real, source = self.handle.real, self.source
+        assert source is not None
+        items = list(deque.__iter__(real))
+        tx.guard("length", source, len(items))
+        self.handle.complete = True
+        self._first = [tx.make.lazy(item, source.item(index)) for index, item in enumerate(items)]
+        return self._first
 
-    @method()
-    def append(self, tx: Tx, item: VariableTracker) -> None:
-        """``deque.append``."""
-        self._do(tx, deque.append, item)
+    def limit(self, tx: Tx) -> int | None:
+        if self._limit is UNKNOWN:
+            assert self.source is not None
+            found: VariableTracker = tx.make.from_value(
+                self.handle.real.maxlen, self.source.child(SlotSource, _MAXLEN)
+            ).realize(tx)
+            self._limit = None if found.python_type(tx) is type(None) else index_(tx, found)
+        limit: int | None = self._limit
+        return limit
 
-    @method()
-    def appendleft(self, tx: Tx, item: VariableTracker) -> None:
-        """``deque.appendleft``."""
-        self._do(tx, deque.appendleft, item)
+    def known_limit(self) -> Any:
+        return self._limit
 
-    @method()
-    def extend(self, tx: Tx, other: VariableTracker) -> None:
-        """``deque.extend``."""
-        for item in iteration.each(tx, other):
-            self.append(tx, item)
+    def state(self) -> object:
+        return sum(name not in _UNNOTICED for name, _ in self._steps())
 
-    @method()
-    def clear(self, tx: Tx) -> None:
-        """``deque.clear``."""
-        self._do(tx, deque.clear)
+    def is_pending(self) -> bool:
+        return bool(self._steps())
 
-    def truth(self, tx: Tx) -> VariableTracker | bool:
-        return self.refuse(tx, "truth")
+    def children(self) -> Sequence[Var]:
+        return [arg for _, args in self._steps() for arg in args if isinstance(arg, Var)]
 
-    def length(self, tx: Tx) -> VariableTracker:
-        return self.refuse(tx, "length")
-
-    def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
-        return self.refuse(tx, "an item")
-
-    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
-        self.refuse(tx, "setting an item")
-
-    def delitem(self, tx: Tx, key: VariableTracker) -> None:
-        self.refuse(tx, "deleting an item")
-
-    def iter_(self, tx: Tx) -> VariableTracker:
-        return self.refuse(tx, "iteration")
-
-    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
-        return self.refuse(tx, "membership")
-
-    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        return self.refuse(tx, "comparison")
-
-    def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        return self.refuse(tx, "+")
-
-    def inplace_concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        self.extend(tx, other)
-        return self
-
-    def repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
-        return self.refuse(tx, "*")
-
-    def inplace_repeat(self, tx: Tx, count: VariableTracker) -> VariableTracker | NotImplementedType:
-        return self.refuse(tx, "*=")
+    def step(self, tx: Tx, name: str, *args: Any) -> None:
+        tx.heap.set_value(self.handle, (*self._steps(), (name, args)))
 
     def write_back(self, codegen: Codegen, handle: Handle) -> None:
         """Do for real what the program did."""
-        for function, args in handle.value or ():
-            codegen.run(function, [self, *args])
+        for name, args in self._steps():
+            given = [arg if isinstance(arg, Var) else ConstantVariable(arg) for arg in args]
+            codegen.run(getattr(deque, name), [self, *given])
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        raise AssertionError("a deque that existed is loaded from its source")
 
 
 @wraps(deque)
 def wrap_deque(tx: Tx, value: deque[Any], source: Source | None) -> Var:
-    """Only the type of an existing deque is guarded."""
+    """Only the type of an existing deque is guarded at first."""
     if source is None:
         tx.fail(Reason.UNSUPPORTED_VALUE, "a deque made outside the captured code")
     tx.guard("type", source, deque)
@@ -362,14 +497,23 @@ def wrap_deque(tx: Tx, value: deque[Any], source: Source | None) -> Var:
 
 @constructs(deque, whole=True)
 def _deque(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if cls is not deque:
+        return tx.make.derived(cls_var)
+    made = new_deque([], maxlen_of(tx, args, kwargs))
+    if args or "iterable" in kwargs:
+        made.extend(tx, args[0] if args else kwargs["iterable"])
+    return made
+
+
+def maxlen_of(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:
+    """The greatest length that arguments of ``deque()`` say; what they say wrong is raised."""
     names = ("iterable", "maxlen")
-    if cls is not deque or len(args) > 2 or set(kwargs) - set(names):
-        tx.fail(Reason.UNSUPPORTED_VALUE, f"making an object of {cls.__qualname__}")
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    limit = None
-    if "maxlen" in given:
-        value = given["maxlen"].realize(tx)
-        limit = None if value.is_constant() and value.as_constant() is None else index_(tx, value)
-        if limit is not None and limit < 0:
-            tx.raise_(ValueError, "maxlen must be non-negative")
-    return new_deque(iteration.unpack(tx, given["iterable"]) if "iterable" in given else [], limit)
+    if len(args) > 2 or set(kwargs) - set(names[len(args) :]):
+        fold(tx, deque, *[()] * len(args), **dict.fromkeys(kwargs))
+    given = args[1] if len(args) > 1 else kwargs.get("maxlen")
+    if given is None or (given.realize(tx).is_constant() and given.realize(tx).as_constant() is None):
+        return None
+    limit = index_(tx, given)
+    if limit < 0:
+        tx.raise_(ValueError, "maxlen must be non-negative")
+    return limit

@@ -152,7 +152,6 @@ class SetVariable(BuiltinObjectVariable):
     @method()
     def copy(self, tx: Tx) -> VariableTracker:
         """``set.copy``."""
-        self._check_exact(tx, "copy()")
         origin = self._origin(tx)
         made = self._fresh(tx)
         made.handle.table = dict(self.table(tx))
@@ -226,7 +225,6 @@ class SetVariable(BuiltinObjectVariable):
     @method()
     def union(self, tx: Tx, *others: VariableTracker) -> VariableTracker:
         """``set.union``."""
-        self._check_exact(tx, "union()")
         made = cast(SetVariable, self.copy(tx)) if self.models is set else self._fresh(tx)
         for other in others if self.models is set else (self, *others):
             made.merge(tx, other)
@@ -478,41 +476,48 @@ class SetVariable(BuiltinObjectVariable):
     def reconstruct(self, codegen: Codegen) -> None:
         table = self.handle.table or {}
         history: History | None = self.handle.value if self.handle.real is None else None
-        order = list(table)
-        if history is not None:
-            added = added_one_by_one(history)
-            if added is None and keys.open_parts(table):
-                codegen.call(set, [])
-                codegen.later(lambda: self._do_again(codegen, history))
-                return
-            if added is None and is_plain(history):
-                codegen.call(replay, [ConstantVariable(history)])
-                return
-            order = list(replay(history)) if added is None else added
-        if keys.open_parts(order):
-            codegen.call(set, [])
-            codegen.later(lambda: self._fill_open(codegen, order))
+        added = None if history is None else added_one_by_one(history)
+        if history is not None and added is None and is_plain(history) and not keys.open_parts(table):
+            codegen.call(replay, [ConstantVariable(history)])
             return
+        if keys.open_parts(table):
+            codegen.call(set, [])
+            codegen.later(lambda: self.fill(codegen, self))
+            return
+        order = self._adding_order()
         for key in order:
             codegen(table[key][0])
         codegen.build("set", len(order))
 
-    def _fill_open(self, codegen: Codegen, order: list[Hashable]) -> None:
-        """Emit the adding of elements that are not to be hashed again."""
-        table = self.handle.table or {}
-        for key in order:
-            keys.run_stored(codegen, set.add, [self, table[key][0]], order)
+    def _adding_order(self) -> list[Hashable]:
+        """An order of adding that leaves the elements in the set's order, as far as that is known."""
+        history: History | None = self.handle.value if self.handle.real is None else None
+        if history is None:
+            return list(self.handle.table or {})
+        added = added_one_by_one(history)
+        return list(replay(history)) if added is None else added
 
-    def _do_again(self, codegen: Codegen, history: History) -> None:
+    def fill(self, codegen: Codegen, made: Var) -> None:
+        """Emit the adding of the elements to `made`, an empty set."""
+        history: History | None = self.handle.value
+        if history is not None and added_one_by_one(history) is None:
+            self._do_again(codegen, history, made)
+            return
+        order = self._adding_order()
+        for key in order:
+            keys.run_stored(codegen, set.add, [made, self._element(key)], order)
+
+    def _do_again(self, codegen: Codegen, history: History, made: Var) -> None:
         """Emit what was done to the set since it was empty, so that it has the order that it would have."""
         for name, argument in history:
-            if name not in ("add", "discard", "update") or (name == "update" and type(argument) is not list):
+            one_by_one = name == "update" and isinstance(argument, list | tuple | range | str)
+            if name not in ("add", "discard") and not one_by_one:
                 raise Unsupported(Reason.UNSUPPORTED_VALUE, "a set whose order depends on other sets")
-            met = argument if name == "update" else [argument]
+            met = list(argument) if one_by_one else [argument]
             identities = [*(self.handle.table or {}), *met]
             for key in met:
                 function = set.discard if name == "discard" else set.add
-                keys.run_stored(codegen, function, [self, self._element(key)], identities)
+                keys.run_stored(codegen, function, [made, self._element(key)], identities)
 
     def _element(self, identity: Hashable) -> Var:
         """An element that is in the set, or was."""
@@ -545,16 +550,22 @@ class FrozenSetVariable(SetVariable):
 
     @method("copy")
     def _copy(self, tx: Tx) -> VariableTracker:
-        self._check_exact(tx, "copy()")
-        return self
+        return self if self.owner is None else self.union(tx)
 
     def reconstruct(self, codegen: Codegen) -> None:
+        self.construct(codegen, frozenset, [])
+
+    def construct(self, codegen: Codegen, function: Any, args: Sequence[Var]) -> None:
+        """Emit the call that makes the frozenset: of `function` with `args` and the elements."""
         table = self.handle.table or {}
         if keys.open_parts(table):
             elements = TupleVariable([entry[0] for entry in table.values()])
-            keys.call_stored(codegen, frozenset, [elements], table)
+            keys.call_stored(codegen, function, [*args, elements], table)
         else:
-            codegen.call(frozenset, [SetVariable(self.handle)])
+            codegen.call(function, [*args, SetVariable(self.handle)])
+
+    def fill(self, codegen: Codegen, made: Var) -> None:
+        """Nothing: the elements are there from the beginning."""
 
 
 def _element_key(tx: Tx, item: VariableTracker) -> Hashable:

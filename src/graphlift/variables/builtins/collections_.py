@@ -21,8 +21,9 @@ from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.dict_views import MappingProxyVariable
 from graphlift.variables.folding import fold, is_symbolic, known
 from graphlift.variables.ranges import RangeVariable
-from graphlift.variables.sets import FrozenSetVariable, SetVariable
-from graphlift.variables.slots import iteration, length_hint, operators, sorting
+from graphlift.variables.sequences import storage
+from graphlift.variables.sets import SetVariable
+from graphlift.variables.slots import attributes, iteration, length_hint, operators, sorting
 from graphlift.variables.slots.numbers import index_
 
 # --- reductions ---------------------------------------------------------------------------------------
@@ -141,7 +142,8 @@ def _sorted(tx: Tx, iterable: Var, *, key: Var | None = None, reverse: Var | Non
     operand: VariableTracker = iterable.realize(tx)
     found: Sequence[Any] | None = None
     if key is None or known(tx, key) is None:
-        found = operand.unordered(tx) if isinstance(operand, SetVariable) else None
+        beneath = storage(operand) if attributes.user_special(tx, operand, "__iter__") is None else operand
+        found = beneath.unordered(tx) if isinstance(beneath, SetVariable) else None
         if found is not None and any(known(tx, item) is UNKNOWN for item in found):
             found = None  # of those that are neither before nor behind each other the order would be seen
     if found is None:
@@ -188,26 +190,6 @@ def _proxy(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
     if not issubclass(mapping.python_type(tx), dict):
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a proxy of {mapping!r}")
     return MappingProxyVariable(mapping)
-
-
-@constructs(set)
-def _new_set(tx: Tx, cls_var: Any, cls: type, args: Any, kwargs: Any) -> Any:
-    if cls is not set:
-        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from set")
-    return tx.make.set([])
-
-
-@constructs(frozenset, whole=True)
-def _new_frozenset(tx: Tx, cls_var: Any, cls: type, args: Any, kwargs: Any) -> Any:
-    if cls is not frozenset or kwargs or len(args) > 1:
-        tx.fail(Reason.UNSUPPORTED_VALUE, f"making an object of {cls.__qualname__}")
-    made = cast(SetVariable, tx.make.set([], frozenset))
-    if args:
-        operand = args[0].realize(tx)
-        if isinstance(operand, FrozenSetVariable):
-            return operand
-        made.merge(tx, operand)
-    return made
 
 
 def _fromkeys(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

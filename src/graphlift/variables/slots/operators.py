@@ -10,7 +10,7 @@ import torch
 from graphlift.operators import COMPARE, REFLECTED_METHODS, SWAPPED
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
-from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
+from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker, c_name
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import FOLDABLE, fold, fold_binary
 from graphlift.variables.slots import iteration
@@ -143,7 +143,7 @@ def _repeat(
 
 
 def _no_operator(tx: Tx, op: str, left: VariableTracker, right: VariableTracker) -> NoReturn:
-    x, y = left.python_type(tx).__name__, right.python_type(tx).__name__
+    x, y = c_name(left.python_type(tx)), c_name(right.python_type(tx))
     shown = "** or pow()" if op == "**" else op
     tx.raise_(TypeError, f"unsupported operand type(s) for {shown}: '{x}' and '{y}'")
 
@@ -190,7 +190,7 @@ def compare(tx: Tx, op: str, a: Var, b: Var) -> VariableTracker:
         return result
     if op in ("==", "!="):
         return _constant(tx, same_object(tx, left, right) is (op == "=="))
-    x, y = left.python_type(tx).__name__, right.python_type(tx).__name__
+    x, y = c_name(left.python_type(tx)), c_name(right.python_type(tx))
     tx.raise_(TypeError, f"'{op}' not supported between instances of '{x}' and '{y}'")
 
 

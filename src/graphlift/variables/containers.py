@@ -102,11 +102,15 @@ class ContainerObject(UserDefinedObject):
         return [self]  # it may hold itself through its attributes, too
 
     def reconstruct(self, codegen: Codegen) -> None:
-        if not isinstance(self.storage, TupleVariable):
+        part = self.storage
+        if not isinstance(part, TupleVariable | FrozenSetVariable):
             super().reconstruct(codegen)
             return
         assert self.cls_var is not None
-        codegen.call(tuple.__new__, [self.cls_var, TupleVariable(self.storage.items)])
+        if isinstance(part, TupleVariable):
+            codegen.call(tuple.__new__, [self.cls_var, TupleVariable(part.items)])
+        else:
+            part.construct(codegen, frozenset.__new__, [self.cls_var])
         codegen.later(lambda: self.fill(codegen))
 
     def fill(self, codegen: Codegen) -> None:
@@ -119,14 +123,6 @@ class ContainerObject(UserDefinedObject):
         else:
             self._fill_entries(codegen, kind)
         super().fill(codegen)
-
-    def reconstruct(self, codegen: Codegen) -> None:
-        if not isinstance(self.part, FrozenSetVariable):
-            super().reconstruct(codegen)
-            return
-        assert self.cls_var is not None
-        self.part.construct(codegen, frozenset.__new__, [self.cls_var])
-        codegen.later(lambda: self.fill(codegen))
 
     def _fill_entries(self, codegen: Codegen, kind: Any) -> None:
         if kind is defaultdict and self.handle.value is not None:

@@ -50,7 +50,21 @@ class Exclusion:
         return self.file == file and fnmatchcase(test, self.pattern) and here in (self.versions or (here,))
 
 
-EXCLUSIONS: Final[tuple[Exclusion, ...]] = ()
+_BUILTIN_REPLACED: Final = "replaces `builtins.len` for the whole process, graphlift's own code included"
+_EQUAL_TEXTS: Final = (
+    "tells equal strings apart: one computed at capture is a constant of the new code, which CPython interns"
+)
+_FREED_EARLY: Final = (
+    "what a name that is not read any more holds is let go of at a cut, not at the frame's end"
+)
+
+EXCLUSIONS: Final[tuple[Exclusion, ...]] = (
+    Exclusion("test_functools", "TestLRU*.test_lru_reentrancy_with_len", _BUILTIN_REPLACED),
+    Exclusion("test_operator", "*OperatorTestCase.test_is", _EQUAL_TEXTS),
+    Exclusion("test_operator", "*OperatorTestCase.test_is_not", _EQUAL_TEXTS),
+    Exclusion("test_copy", "TestCopy.test_copy_weak*dict", _FREED_EARLY),
+    Exclusion("test_copy", "TestCopy.test_deepcopy_weak*dict", _FREED_EARLY),
+)
 
 
 def excluded(file: str, test: str) -> Exclusion | None:

@@ -652,3 +652,36 @@ def test_a_class_goes_on_behind_a_cut():
         return holder.get(), Holder.items, holder.name, type(holder) is Holder
 
     check(program, X, "t", graphs=2, breaks=1, recompiles=None, warm=False)
+
+
+class ComparedByName(type):
+    def __eq__(cls, other):
+        return cls.__name__ == other.__name__
+
+    def __lt__(cls, other):
+        return NotImplemented
+
+    def __len__(cls):
+        return 0
+
+    def __contains__(cls, item):
+        return [item]
+
+
+def test_classes_that_compare_in_their_own_way_are_made_by_python():
+    def program(x):
+        class A(metaclass=ComparedByName):
+            pass
+
+        first = A
+
+        class A(metaclass=ComparedByName):
+            pass
+
+        try:
+            first < A
+        except TypeError as error:
+            text = str(error)
+        return x + 1, first == A, first is A, first != A, bool(A), 3 in A, text
+
+    check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None, warm=False)

@@ -96,3 +96,16 @@ def test_unpacking(program, value):
         return y, result
 
     check(run, torch.ones(2), graphs=None, breaks=None, recompiles=None)
+
+
+def test_keys_that_are_no_names_meet_first_in_the_merge():
+    def program(x, first, second):
+        y = x + 1
+        try:
+            f(**first, **second)
+        except TypeError as error:
+            return y, str(error)
+
+    x = torch.ones(2)
+    for first, second in (({1: 3}, {1: 5}), ({1: 3}, {2: 5}), ({"a": 1}, {2: 2, "a": 3}), ({"a": 1}, {2: 2})):
+        check(program, x, first, second, graphs=None, breaks=None, recompiles=None)

@@ -21,9 +21,6 @@ def merge_keywords(into: dict[Any, Any], more: Any, name: str) -> None:
     error = None
     try:
         for key in more.keys():  # noqa: SIM118 - a mapping's keys are what `keys` says
-            if not isinstance(key, str):
-                error = "keywords must be strings"
-                break
             if key in into:
                 error = f"{name} got multiple values for keyword argument '{key}'"
                 break

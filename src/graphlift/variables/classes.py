@@ -12,7 +12,7 @@ from types import BuiltinFunctionType
 from typing import Any, Final
 
 from graphlift.heap import Handle
-from graphlift.operators import BINARY_METHODS, REFLECTED_METHODS
+from graphlift.operators import BINARY_METHODS, COMPARE_METHODS, REFLECTED_METHODS
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import AttrSource, SlotSource, Source
@@ -288,11 +288,28 @@ class ClassVariable(VariableTracker):
 
     def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
         result = self.special(tx, "__contains__", item)
-        return result if isinstance(result, NotImplementedType) else result.realize(tx)
+        if isinstance(result, NotImplementedType):
+            return NOT_IMPLEMENTED
+        known = result.realize(tx).truth(tx)
+        return tx.make.constant(known) if isinstance(known, bool) else known  # type: ignore[return-value]
 
     def truth(self, tx: Tx) -> VariableTracker | bool:
         result = self.special(tx, "__bool__")
+        if isinstance(result, NotImplementedType):
+            result = self.special(tx, "__len__")
         return True if isinstance(result, NotImplementedType) else result.realize(tx).truth(tx)
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        result = self.special(tx, COMPARE_METHODS[op], other)
+        if isinstance(result, NotImplementedType) and op == "!=":  # `object.__ne__` turns `__eq__` round
+            equal = self.compare(tx, "==", other)
+            if isinstance(equal, NotImplementedType):
+                return NOT_IMPLEMENTED
+            known = equal.truth(tx)
+            if not isinstance(known, bool):
+                return self.refuse(tx, "comparison whose answer is not known")
+            return tx.make.constant(not known)  # type: ignore[return-value]
+        return NOT_IMPLEMENTED if isinstance(result, NotImplementedType) else answer_of(tx, result)
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         result = self.special(tx, BINARY_METHODS[op], other)

@@ -226,7 +226,7 @@ def _winner(tx: Tx, meta: type, bases: Sequence[Any]) -> type:
         tx.raise_(TypeError, "bases must be types")
     for base in bases:
         guard_mro(tx, base.value)
-    for name in ("mro", "__init_subclass__"):
+    for name in ("mro", "__init_subclass__", "__hash__", "__eq__"):  # classes are kept in dictionaries here
         attr = type_lookup(tx, meta, name)
         if attr is None or attr.owner not in (type, object):
             tx.fail(Reason.CLASS_DEFINITION, f"a class whose metaclass {meta.__qualname__} has `{name}`")

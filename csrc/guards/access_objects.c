@@ -110,6 +110,21 @@ static int run_referent(const GlNode *node, GlRun *run)
     return gl_put_new(node, run, Py_NewRef(((PyWeakReference *)reference)->wr_object));
 }
 
+/* --- context variables --- */
+
+static int run_context_value(const GlNode *node, GlRun *run)
+{
+    PyObject *variable = gl_parent(node, run), *value = NULL;
+    if (!PyContextVar_CheckExact(variable)) {
+        return 0;
+    }
+    if (PyContextVar_Get(variable, NULL, &value) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    return value != NULL && gl_put_new(node, run, value);
+}
+
 const GlOp gl_object_access_ops[] = {
     {"item", GL_ACCESSOR, 1, run_item, build_item, NULL},
     {"type", GL_ACCESSOR, 0, run_type, NULL, NULL},
@@ -118,5 +133,6 @@ const GlOp gl_object_access_ops[] = {
     {"method_self", GL_ACCESSOR, 0, run_method_self, NULL, NULL},
     {"method_function", GL_ACCESSOR, 0, run_method_function, NULL, NULL},
     {"referent", GL_ACCESSOR, 0, run_referent, NULL, NULL},
+    {"context_value", GL_ACCESSOR, 0, run_context_value, NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

@@ -253,6 +253,13 @@ class ReferentSource(Source):
     form = "{base}()"
 
 
+class ContextValueSource(Source):
+    """What a context variable holds for whoever reads it now, or its default."""
+
+    __slots__ = ()
+    form = "{base}.get()"
+
+
 class IteratorSource(Source):
     """What a list, tuple, range or dict iterator iterates over (`key` names the kind)."""
 

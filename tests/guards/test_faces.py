@@ -5,6 +5,7 @@ A row is (guard, values that match, values that do not); values are what the par
 
 import collections
 import collections.abc
+import contextvars
 import enum
 import functools
 import math
@@ -28,6 +29,7 @@ from graphlift.sources import (
     AnchorSource,
     AttrSource,
     CellContentsSource,
+    ContextValueSource,
     DictKeySource,
     DictValueSource,
     FunctionFieldSource,
@@ -148,6 +150,10 @@ class RudeKey:
 NAN, OTHER_NAN = float("nan"), float("-nan")
 BIG = 1 << 80
 FN, FN2 = (lambda: 1), (lambda: 2)
+CONTEXT_FIVE = contextvars.ContextVar("five", default=5)
+CONTEXT_SIX = contextvars.ContextVar("six", default=5)
+CONTEXT_SIX.set(6)
+CONTEXT_UNSET = contextvars.ContextVar("unset")
 
 
 def with_cell(value):
@@ -465,6 +471,11 @@ def places():
         Guard("is", A.child(ReferentSource, None), (FN,)),
         [weakref.ref(FN)],
         [weakref.ref(FN2), weakref.proxy(FN), FN],
+    )
+    yield (
+        Guard("constant", A.child(ContextValueSource, None), (5,)),
+        [CONTEXT_FIVE],
+        [CONTEXT_SIX, CONTEXT_UNSET, 5],
     )
     yield Guard("type", A.type(), (type,)), [Plain()], []
     yield Guard("constant", A.child(FunctionFieldSource, "__closure__"), (None,)), [FN], [3]

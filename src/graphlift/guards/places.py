@@ -8,6 +8,7 @@ people call it. Knows nothing of checks.
 
 from __future__ import annotations
 
+import contextvars
 import gc
 import sys
 import weakref
@@ -160,6 +161,7 @@ _ROW_OF: Final[dict[type[Source], Callable[[Source, int], Row]]] = {
     sources.MethodSelfSource: _plain("method_self"),
     sources.MethodFunctionSource: _plain("method_function"),
     sources.ReferentSource: _plain("referent"),
+    sources.ContextValueSource: _plain("context_value"),
     sources.IteratorSource: _plain("iterated"),
 }
 
@@ -288,6 +290,13 @@ def _referent(reference: Any) -> Any:
     return reference() if type(reference) is weakref.ref else MISSING
 
 
+def _context_value(variable: Any) -> Any:
+    try:
+        return variable.get() if type(variable) is contextvars.ContextVar else MISSING
+    except LookupError:
+        return MISSING
+
+
 def _class_slot(value: Any, slot: SlotOf) -> Any:
     descriptor = slot.descriptor()
     return MISSING if descriptor is None else descriptor.__get__(value)
@@ -324,6 +333,7 @@ _READ: Final[dict[str, Callable[..., Any]]] = {
     "method_self": _method_self,
     "method_function": _method_function,
     "referent": _referent,
+    "context_value": _context_value,
     "iterated": _iterated,
 }
 
@@ -379,6 +389,7 @@ _FORM: Final[dict[str, str]] = {
     "method_self": "{base}.__self__",
     "method_function": "{base}.__func__",
     "referent": "{base}()",
+    "context_value": "{base}.get()",
     "iterated": "iterated({base})",
 }
 

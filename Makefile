@@ -62,6 +62,9 @@ bench: bench-environment build ## every benchmark beside torch.compile, targets,
 	$(PY) benchmarks/all.py
 	$(PY) benchmarks/broken_models.py
 
+bench-quick: build ## has anything become much slower? counts and ratios, no seconds
+	$(PY) benchmarks/quick.py
+
 stress: build ## long runs: a million calls, ten thousand captures, eight threads, deep recursion, all forced breaks
 	@for program in tests/stress/[a-z]*.py; do echo "== $$program"; $(PY) $$program || exit 1; done
 	$(PY) -m pytest -q --forced-breaks=all --timeout 3600 $(TESTS)

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import picture
 import rows
+import samples
 
 HERE = Path(__file__).resolve().parent
 
@@ -29,7 +30,7 @@ def asked(question: str, out: Path) -> list[rows.Row]:
     """The rows of a question; its table is printed as it comes."""
     file = out / f"{question}.json"
     subprocess.run([sys.executable, str(HERE / f"{question}.py"), "--json", str(file)], check=True)
-    return rows.read(str(file))
+    return samples.read(str(file))
 
 
 def markdown(found: Sequence[rows.Row]) -> str:
@@ -59,7 +60,7 @@ def main() -> None:
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
     found = [row for name in QUESTIONS if chosen.only in name for row in asked(name, chosen.out)]
-    rows.write(found, str(chosen.out / "results.json"))
+    samples.write(found, str(chosen.out / "results.json"))
     (chosen.out / "table.md").write_text(markdown(found), encoding="utf-8")
     picture.draw(found, chosen.out)
     print(verdict(found))

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import matplotlib
 import rows
+import samples
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -78,4 +79,4 @@ def curves(axes: Any, found: Sequence[rows.Row]) -> None:
 
 
 if __name__ == "__main__":
-    draw(rows.read(sys.argv[1]), Path(sys.argv[2]))
+    draw(samples.read(sys.argv[1]), Path(sys.argv[2]))

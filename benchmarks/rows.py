@@ -1,4 +1,4 @@
-"""What a benchmark found: rows with their samples, targets, the printed table, and pyperf's file.
+"""What a benchmark found: rows with their samples, targets, the printed table.
 
 A row sets graphlift beside one rival: `torch.compile`, or plain Python. Samples are seconds or bytes; the
 best of each side counts, since on a busy machine all error is on one side.
@@ -7,11 +7,9 @@ best of each side counts, since on a busy machine all error is on one side.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-import pyperf
+from typing import Literal
 
 OURS, STOCK, PLAIN = "graphlift", "torch.compile", "plain Python"
 
@@ -118,48 +116,6 @@ def shown(value: float | None, unit: str) -> str:
     return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f} {name}"
 
 
-# --- files ---------------------------------------------------------------------------------------------
-
-
-def to_benchmarks(row: Row) -> Iterator[pyperf.Benchmark]:
-    """A row as pyperf keeps it: one benchmark a side."""
-    for side, values in row.samples.items():
-        metadata: dict[str, Any] = {
-            "name": f"{row.question}: {row.name}: {side}",
-            "unit": row.unit,
-            "question": row.question,
-            "row": row.name,
-            "side": side,
-        }
-        if row.target is not None:
-            metadata |= {"target": row.target.kind, "bound": float(row.target.bound)}
-        if row.size:
-            metadata["size"] = row.size
-        if row.remark:
-            metadata["remark"] = row.remark
-        run = pyperf.Run([max(float(value), 1e-12) for value in values], metadata=metadata)
-        yield pyperf.Benchmark([run])
-
-
-def write(rows: Iterable[Row], path: str) -> None:
-    """Write rows to a file that ``pyperf show`` and ``pyperf compare_to`` read, too."""
-    suite = pyperf.BenchmarkSuite([benchmark for row in rows for benchmark in to_benchmarks(row)])
-    suite.dump(path, replace=True)
-
-
-def read(path: str) -> list[Row]:
-    """The rows of a file that `write` wrote."""
-    rows: dict[tuple[str, str], Row] = {}
-    for benchmark in pyperf.BenchmarkSuite.load(path).get_benchmarks():
-        about = benchmark.get_metadata()
-        key = about["question"], about["row"]
-        target = Target(about["target"], about["bound"]) if "target" in about else None
-        row = rows.setdefault(key, Row(*key, {}, about["unit"], target))
-        row.remark, row.size = about.get("remark", ""), about.get("size", 0)
-        row.samples[about["side"]] = list(benchmark.get_values())
-    return list(rows.values())
-
-
 # --- main programs -------------------------------------------------------------------------------------
 
 
@@ -194,5 +150,7 @@ def table(
                 rows.append(row)
                 print(row.line(), flush=True)
     if chosen.json:
-        write(rows, chosen.json)
+        import samples  # needs pyperf, which looking at a table does not
+
+        samples.write(rows, chosen.json)
     return rows

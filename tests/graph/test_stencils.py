@@ -8,6 +8,7 @@ from types import FunctionType
 import pytest
 
 from graphlift.bytecode.verify import verify_code
+from graphlift.output_graph import stencils
 from graphlift.output_graph.stencils import FIRST_CONST, Filler, stencil
 
 
@@ -66,3 +67,11 @@ def test_each_statement_is_a_line():
     with pytest.raises(ValueError) as caught:
         built(filler, 0, 0)()
     assert [frame.lineno for frame in traceback.extract_tb(caught.tb) if frame.name == "made"] == [4]
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 40])
+def test_entries_of_the_table_of_positions_are_made_once(count):
+    made = stencils._units(count, 1)
+    assert stencils._units(count, 1) is made
+    assert sum((first & 7) + 1 for first in made[::2]) == count
+    assert list(made[1::2]) == [2] + [0] * (len(made) // 2 - 1)

@@ -38,7 +38,12 @@ class Assumptions:
 
     def add(self, kind: str, source: Source | None, payload: tuple[Any, ...], tx: Tx) -> None:
         """Assume `kind` of `source`, unless it was assumed already."""
-        key = (kind, source, *map(_exact, payload))
+        key: tuple[Hashable, ...]
+        if len(payload) == 1:  # nearly always
+            part = payload[0]
+            key = (kind, source, part if type(part) is str else _exact(part))
+        else:
+            key = (kind, source, *map(_exact, payload))
         if key not in self._known:
             self._known[key] = None
             self.rows.append(Guard(kind, source, payload, tx.where()))

@@ -40,6 +40,8 @@ def unused_results(operations: Sequence[Operation], outputs: Sequence[Any]) -> l
 
     Those that write to an input are needed for that.
     """
+    if not any(operation.raises or operation.random for operation in operations):
+        return []
     later: set[Any] = set(outputs)
     found: list[GraphValue] = []
     items: dict[Any, GraphValue] = {}

@@ -383,10 +383,10 @@ class OutputGraph:
         """
         if for_compiler:
             outputs = [*outputs, *unused_results(self.operations, outputs)]
-        live = _live(self.operations, outputs)
-        if all(changes_state(operation) for operation in live) and not outputs:
-            live = []  # what only changes state is done by the code that calls the graph
-        return CapturedGraph(_used_inputs(live, outputs), live, tuple(outputs), self._symbols)
+        live, used = _live(self.operations, outputs)
+        if not outputs and all(changes_state(operation) for operation in live):
+            live, used = [], []  # what only changes state is done by the code that calls the graph
+        return CapturedGraph(_used_inputs(used, outputs), live, tuple(outputs), self._symbols)
 
 
 class _Results:
@@ -467,26 +467,26 @@ def _constant(output: Any) -> Any:
     return StructResult(output.cls, items)
 
 
-def _live(operations: Sequence[Operation], outputs: Sequence[Any]) -> list[Operation]:
-    """The operations that an output or an effect needs, in order."""
+def _live(operations: Sequence[Operation], outputs: Sequence[Any]) -> tuple[list[Operation], list[list[Any]]]:
+    """The operations that an output or an effect needs, in order, and what each of them uses."""
     needed = set(outputs)
-    kept = []
+    kept, used = [], []
     for operation in reversed(operations):
         if operation.keep or operation.value in needed:
+            values = operands(operation)
             kept.append(operation)
-            needed.update(operands(operation))
+            used.append(values)
+            needed.update(values)
     kept.reverse()
-    return kept
+    used.reverse()
+    return kept, used
 
 
-def _used_inputs(operations: Sequence[Operation], outputs: Sequence[Any]) -> list[Any]:
-    """Inputs in the order of their first use."""
-    used: dict[Any, None] = {}
-    for operation in operations:
-        for value in operands(operation):
+def _used_inputs(used: Sequence[Sequence[Any]], outputs: Sequence[Any]) -> list[Any]:
+    """Inputs in the order of their first use, operation by operation."""
+    inputs: dict[Any, None] = {}
+    for values in (*used, outputs):
+        for value in values:
             if value.index < 0:
-                used[value] = None
-    for value in outputs:
-        if value.index < 0:
-            used[value] = None
-    return list(used)
+                inputs[value] = None
+    return list(inputs)

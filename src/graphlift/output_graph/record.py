@@ -75,5 +75,9 @@ def operands(operation: Operation) -> list[Any]:
             found.extend(values_in(value))
     if operation.kwargs:
         for value in operation.kwargs.values():
-            found.extend(values_in(value))
+            kind = type(value)
+            if kind in VALUES:
+                found.append(value)
+            elif kind is tuple or kind is list or kind is slice or kind is dict:
+                found.extend(values_in(value))
     return found

@@ -272,10 +272,10 @@ def _units(count: int, lines: int) -> bytes:
     found = _unit_bytes.get((count, lines))
     if found is None:
         out = bytearray()
-        step = lines << 1
-        while count > 0:
-            part = min(count, 8)
+        left, step = count, lines << 1
+        while left > 0:
+            part = min(left, 8)
             out += bytes((_LINE | part - 1, step))
-            count, step = count - part, 0
+            left, step = left - part, 0
         found = _unit_bytes[count, lines] = bytes(out)
     return found

@@ -356,3 +356,38 @@ def test_a_capture_that_finds_no_room_leaves_the_program_as_it_is():
         return y, text, sys.getrecursionlimit() == limit
 
     check(program, X, graphs=None, breaks=None, recompiles=None, warm=False)
+
+
+def test_links_between_exceptions_are_checked():
+    def program(x):
+        e, f = ValueError(1), KeyError(2)
+        e.__cause__ = f
+        out = [e.__suppress_context__]
+        e.__suppress_context__ = False
+        for name, value in (("__cause__", 3), ("__context__", "a"), ("__suppress_context__", 1), ("args", 3)):
+            try:
+                setattr(e, name, value)
+            except TypeError as wrong:
+                out.append(str(wrong))
+        for name in ("__cause__", "__context__", "__traceback__", "args"):
+            try:
+                delattr(e, name)
+            except TypeError as wrong:
+                out.append(str(wrong))
+        e.args = [1, 2]
+        return x + 1, out, e, str(e)
+
+    check(program, X, graphs=1)
+
+
+def test_devices_that_there_are_not():
+    def program(x):
+        out = []
+        for call in (lambda: x.to("nodev"), lambda: torch.zeros(2, device="nodev")):
+            try:
+                call()
+            except RuntimeError as e:
+                out.append(str(e))
+        return x + 1, out
+
+    check(program, X, graphs=1)

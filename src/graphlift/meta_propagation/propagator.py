@@ -130,8 +130,8 @@ def by_rule(
     named = {k: replace(x, _meta) for k, x in kwargs.items()}
     try:
         answer = rule(*given, **named)
-    except (Decline, TypeError, AttributeError, IndexError):
-        # Arguments of kinds and in places that the rule knows nothing of.
+    except (Decline, TypeError, AttributeError, IndexError, ValueError, RuntimeError):
+        # Arguments of kinds and in places that the rule knows nothing of, or that torch itself refuses.
         return None
     finish = _Finish(state, traits, records)
     raises = traits.raises or (target in policy.DIVISIONS and finish.integers)

@@ -115,8 +115,14 @@ class ExceptionVariable(UserDefinedObject):
         if name == "__traceback__":
             self._replace_traceback(tx, value)
             return
+        if value is None and descriptor in (_ARGS, _CAUSE, _CONTEXT):
+            tx.raise_(TypeError, f"{name} may not be deleted")
         if value is None:
             self.refuse(tx, f"deleting attribute {name!r}")
+        if descriptor in (_CAUSE, _CONTEXT) and not _may_be_linked(tx, value):
+            tx.raise_(TypeError, f"exception {name.strip('_')} must be None or derive from BaseException")
+        if descriptor is _SUPPRESS and value.realize(tx).python_type(tx) is not bool:
+            tx.raise_(TypeError, "attribute value type must be bool")
         if descriptor is _ARGS:
             value = tx.make.tuple(iteration.unpack(tx, value))  # type: ignore[assignment]
         if descriptor is _CAUSE:
@@ -223,6 +229,12 @@ class ExceptionVariable(UserDefinedObject):
             codegen.run(extend, [self, *arguments_of(self.handle.items or ())])
         else:
             rebuild.written_members(codegen, handle, self.cls, without=_FIXED)
+
+
+def _may_be_linked(tx: Tx, value: VariableTracker) -> bool:
+    """Whether a value may be the cause or the context of an exception."""
+    kind = value.realize(tx).python_type(tx)
+    return kind is type(None) or BaseException in mro_of(kind)
 
 
 def _new_raised(cls: Any, count: int, *rest: Any) -> BaseException:

@@ -381,3 +381,47 @@ def test_another_nested_callable_is_seen():
 def test_what_else_a_compiled_object_can_do(program):
     graphlift.reset()
     check(program, X, graphs=None, breaks=None)
+
+
+def test_compiled_objects_in_captured_code():
+    class Odd:
+        def __call__(self, x):
+            return x * 2
+
+        def __len__(self):
+            return 2
+
+        def __eq__(self, other):
+            return isinstance(other, Odd)
+
+        def __bool__(self):
+            return False
+
+        def __iter__(self):
+            return iter([1, 2])
+
+        def __getitem__(self, index):
+            return index
+
+        def __contains__(self, item):
+            return item == 3
+
+        def __add__(self, other):
+            return other
+
+    class Bare:
+        def __call__(self, x):
+            return x + 1
+
+    odd, bare = (graphlift.compile(made, backend="eager") for made in (Odd(), Bare()))
+
+    def program(x):
+        equal = odd == 3, odd == Odd(), odd != 3, bare == 3, bare == bare, bare != bare
+        kinds = isinstance(odd, Odd), isinstance(odd, Bare), odd.__class__ is Odd, type(odd) is Odd
+        try:
+            len(bare)
+        except TypeError as error:
+            text = str(error)
+        return odd(x), len(odd), equal, kinds, not odd, list(odd), [*odd], odd[4], 3 in odd, odd + 4, text
+
+    check(program, torch.ones(2))

@@ -677,3 +677,70 @@ def test_data_descriptors_put_on_a_class_come_first():
         return program, (X, instance)
 
     check_fresh(make, graphs=None, breaks=None, recompiles=None)
+
+
+@dataclasses.dataclass
+class Node:
+    value: int
+    next: object = None
+
+
+def test_texts_of_dataclasses():
+    def program(x):
+        first = Node(1)
+        first.next = Node(2, first)
+        return x + 1, repr(Node(1, Node(3))), repr(first), f"{Node(4)}"
+
+    check(program, X)
+
+
+@typing.runtime_checkable
+class HasF(typing.Protocol):
+    def f(self, x): ...
+
+
+def test_runtime_protocols():
+    check(lambda x: (x + 1, isinstance(Plain(1), HasF)), X)
+    check(lambda x: (x + 1, isinstance(3, HasF), issubclass(Plain, HasF)), X, graphs=None, breaks=None)
+
+
+def test_static_methods_as_values():
+    def program(x):
+        static = staticmethod(lambda v: v + 1)
+        return (
+            x + static(1),
+            Plain.__dict__["st"](3),
+            static.__func__(2),
+            Plain.__dict__["cm"].__get__(None, Derived)(1),
+        )
+
+    check(program, X)
+
+
+def test_bound_methods_are_compared_and_hashed():
+    def program(x):
+        one, two = Plain(1), Plain(1)
+        equal = one.f == one.f, one.f == two.f, one.f != two.f, one.f == one.cm
+        return x + 1, equal, {one.f: 1}[one.f], one.f in [two.f], one.f in {two.f, one.f}
+
+    check(program, X)
+
+
+def test_any_object_may_bind_or_be_set():
+    class Called:
+        def __call__(self, *args):
+            return len(args)
+
+    class Described:
+        __get__ = Called()
+        __set__ = Called()
+
+    class Holder:
+        v = Described()
+
+    def program(x):
+        holder = Holder()
+        holder.v = 3
+        return x + 1, holder.v, Holder.v
+
+    check(program, X)

@@ -13,10 +13,11 @@ import torch
 
 from graphlift import _C
 from graphlift.heap import Handle
+from graphlift.operators import COMPARE_METHODS
 from graphlift.protocol import Tx, Var
 from graphlift.sources import AttrSource, SlotSource, Source
 from graphlift.variables import namespace
-from graphlift.variables.base import VariableTracker
+from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps, wraps_if
 from graphlift.variables.functions import called_or_bound
 from graphlift.variables.modules import ModuleVariable
@@ -122,8 +123,7 @@ def _is_stand_in(value: object) -> bool:
 class StandInVariable(VariableTracker):
     """An object that stands for another callable object.
 
-    Calls and plain attributes are the other's. What else could be told apart (its class, identity, special
-    methods) is refused.
+    Calls, plain attributes, special methods and what `isinstance` asks are the other's, identity is its own.
 
     Attributes:
         original: the other's tracker.
@@ -137,13 +137,28 @@ class StandInVariable(VariableTracker):
         self.original: Final = original
         self.real: Final = real
 
+    def python_type(self, tx: Tx) -> type:
+        return type(self.real)
+
     def call(
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
         result: VariableTracker = self.original.call(tx, args, kwargs)
         return result
 
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        names = ("__eq__", "__ne__") if op == "!=" else (COMPARE_METHODS[op],)
+        if all(attributes.user_special(tx, self.original, name) is None for name in names):
+            return NOT_IMPLEMENTED
+        result: VariableTracker | NotImplementedType = self.original.compare(tx, op, other)
+        return result
+
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        if name == "__class__":
+            cls: VariableTracker = attributes.class_of(
+                tx, self.original, self.original.python_type(tx)
+            ).realize(tx)
+            return cls
         if name in vars(type(self.real)) or name.startswith("__"):
             return self.refuse(tx, f"attribute {name!r}")
         found: VariableTracker = attributes.getattr_(tx, self.original, name)
@@ -160,10 +175,20 @@ def _refused(name: str) -> Callable[..., Any]:
     return lambda self, tx, *_: self.refuse(tx, name)
 
 
+def _forwarded(name: str) -> Callable[..., Any]:
+    def forwarded(self: StandInVariable, tx: Tx, *args: Any) -> Any:
+        result = getattr(self.original, name)(tx, *args)
+        return self if result is self.original else result
+
+    return forwarded
+
+
 for _name in (
-    "length", "getitem", "setitem", "delitem", "contains", "iter_", "next_", "unpack", "truth", "unary",
-    "binary", "rbinary", "inplace", "concat", "repeat", "inplace_concat", "inplace_repeat", "compare",
+    "length", "getitem", "setitem", "delitem", "contains", "iter_", "next_", "truth", "unary", "binary",
+    "rbinary", "inplace", "unpack",
 ):  # fmt: skip
+    setattr(StandInVariable, _name, _forwarded(_name))
+for _name in ("concat", "repeat", "inplace_concat", "inplace_repeat"):
     setattr(StandInVariable, _name, _refused(_name))
 
 

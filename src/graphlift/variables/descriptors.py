@@ -6,7 +6,6 @@ Objects/funcobject.c.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from types import FunctionType, GetSetDescriptorType
 from typing import Any, Final
 
@@ -60,14 +59,6 @@ class DescriptorObject(UserDefinedObject):
             found: VariableTracker = attributes.getattr_(tx, function, name).realize(tx)
             return found
         return super().getattr_(tx, name)
-
-    def call(
-        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
-    ) -> VariableTracker:
-        if staticmethod not in mro_of(self.cls):
-            return super().call(tx, args, kwargs)
-        function = attributes.generic_getattr(tx, self, self.cls, "__func__").realize(tx)
-        return function.call(tx, args, kwargs)
 
     def fill(self, codegen: Codegen) -> None:
         table = {} if self.handle.slots is None else self.handle.slots.table or {}
@@ -208,6 +199,11 @@ def _get(tx: Tx, self: Any, args: Args, kwargs: KwArgs) -> Any:
     return attributes.bind_value(tx, self, instance, instance.python_type(tx))
 
 
+def _call(tx: Tx, self: Any, args: Args, kwargs: KwArgs) -> Any:
+    return attributes.generic_getattr(tx, self, self.cls, "__func__").realize(tx).call(tx, args, kwargs)
+
+
+C_METHODS[staticmethod, "__call__"] = _call
 for _wrapper in _WRAPPERS:
     C_METHODS[_wrapper, "__init__"] = _init_wrapper
 _all: tuple[type, ...] = (*_WRAPPERS, property)

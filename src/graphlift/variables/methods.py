@@ -26,7 +26,7 @@ from graphlift.variables.builder import maker, wraps
 from graphlift.variables.classes import ClassVariable, constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
-from graphlift.variables.slots import attributes
+from graphlift.variables.slots import attributes, operators
 from graphlift.variables.slots.type_lookup import mro_of, namespace_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
@@ -83,14 +83,15 @@ class BoundMethodVariable(VariableTracker):
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         if op not in ("==", "!=") or not isinstance(other, BoundMethodVariable):
             return NOT_IMPLEMENTED
-        same = self.function.realize(tx) is other.function.realize(tx)
-        same = same and self.instance.realize(tx) is other.instance.realize(tx)
-        if not same:
-            self.refuse(tx, "comparison with another bound method")
-        return tx.make.constant(op == "==")  # type: ignore[return-value]
+        same = operators.equal(tx, self.function, other.function)
+        same = same and operators.same_object(tx, self.instance.realize(tx), other.instance.realize(tx))
+        return tx.make.constant(same is (op == "=="))  # type: ignore[return-value]
 
     def hash_key(self, tx: Tx) -> Hashable:
-        return self.refuse(tx, "hash()")
+        instance = self.instance.realize(tx)
+        if not isinstance(instance, UserDefinedObject):
+            return self.refuse(tx, "hash()")
+        return (MethodType, self.function.realize(tx).hash_key(tx), instance.identity(tx))
 
     def called_name(self, tx: Tx) -> str:
         """See `slots.calls.callable_name`."""

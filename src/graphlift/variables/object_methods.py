@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Mapping, Sequence
-from types import MemberDescriptorType
 from typing import Any, Final, NoReturn
 
 from graphlift.protocol import Tx
 from graphlift.reasons import Reason
+from graphlift.variables import namespace
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.slots import attributes, operators, text
+from graphlift.variables.slots import attributes, iteration, text
 from graphlift.variables.slots.type_lookup import mro_of, namespace_of, type_lookup
 
 Args = Sequence[Any]
@@ -26,6 +26,7 @@ OBJECT_METHODS: Final[dict[str, ObjectMethod]] = {}
 C_METHODS: Final[dict[tuple[type, str], ObjectMethod]] = {}
 
 _OBJECT_INIT: Final = object.__dict__["__init__"]
+_HEAP_TYPE: Final = 1 << 9
 _OBJECT_NEW: Final = object.__dict__["__new__"]
 _NEWOBJ: Final[Any] = vars(copyreg)["__newobj__"]
 
@@ -162,31 +163,60 @@ def _reduce_ex(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any
     if reduce is not None:
         return attributes.call_attr(tx, reduce, self, cls, [])
     protocol = args[0].realize(tx)
-    if not protocol.is_constant() or protocol.as_constant() < 2 or not _is_dictionary_only(tx, self, cls):
+    if not protocol.is_constant() or protocol.as_constant() < 2 or not _is_followed(tx, cls):
         tx.fail(Reason.UNSUPPORTED_OPERATION, f"copying or pickling of {self!r}")
     items = self.iter_(tx) if issubclass(cls, list) else tx.make.constant(None)
     entries = tx.make.constant(None)
     if issubclass(cls, dict):
         entries = self.invoke(tx, "items", [], {}).realize(tx).iter_(tx)
-    newargs = tx.make.tuple([attributes.class_of(tx, self, cls)])
+    given: list[Any] = []
+    if type_lookup(tx, cls, "__getnewargs__") is not None:
+        given = iteration.unpack(tx, self.invoke(tx, "__getnewargs__", [], {}))
+    newargs = tx.make.tuple([attributes.class_of(tx, self, cls), *given])
     return tx.make.tuple([tx.make.from_value(_NEWOBJ, None), newargs, _state(tx, self, cls), items, entries])
 
 
-def _is_dictionary_only(tx: Tx, self: VariableTracker, cls: type) -> bool:
-    """Whether an object is its dictionary (and list items or dictionary entries), and nothing else."""
-    names = ("__getnewargs__", "__getnewargs_ex__", "__copy__")
-    if any(type_lookup(tx, cls, name) is not None for name in names) or self.instance_dict(tx) is None:
+def _is_followed(tx: Tx, cls: type) -> bool:
+    """Whether an object is its attributes (and list items, dictionary entries or arguments of `__new__`)."""
+    if any(type_lookup(tx, cls, name) is not None for name in ("__getnewargs_ex__", "__copy__")):
         return False
-    return not any(
-        type(value) is MemberDescriptorType for owner in mro_of(cls) for value in namespace_of(owner).values()
-    )
+    base = next(each for each in mro_of(cls) if not each.__flags__ & _HEAP_TYPE)
+    return base in (object, list, dict, tuple)
+
+
+def _slot_names(cls: type) -> list[str]:
+    """The names of members of ``__slots__``, as `copyreg` finds them."""
+    names: list[str] = []
+    for owner in mro_of(cls):
+        slots = namespace_of(owner).get("__slots__", ()) if owner.__flags__ & _HEAP_TYPE else ()
+        for name in (slots,) if isinstance(slots, str) else slots:
+            private = name.startswith("__") and not name.endswith("__")
+            stripped = owner.__name__.lstrip("_")
+            names.append(f"_{stripped}{name}" if private and stripped else name)
+    return [name for name in names if name not in ("__dict__", "__weakref__")]
+
+
+@object_method
+def _getstate(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
+    """``object.__getstate__``: the dictionary, or that and the members in C that are set."""
+    _expect(tx, "__getstate__", args, kwargs, 0)
+    cls = self.python_type(tx)
+    if not _is_followed(tx, cls):
+        tx.fail(Reason.UNSUPPORTED_OPERATION, f"the state of {self!r}")
+    handle = self.instance_dict(tx)
+    state = tx.make.constant(None)
+    if handle is not None:
+        namespace.complete(tx, handle)
+        state = tx.make.namespace_dict(handle, self) if handle.table else state
+    names = [name for name in _slot_names(cls) if attributes.hasattr_(tx, self, name)]
+    if not names:
+        return state
+    slots = [(tx.make.constant(name), attributes.getattr_(tx, self, name)) for name in names]
+    return tx.make.tuple([state, tx.make.dict(slots)])
 
 
 def _state(tx: Tx, self: VariableTracker, cls: type) -> Any:
     own = attributes.user_special(tx, self, "__getstate__")
     if own is not None:
         return attributes.call_attr(tx, own, self, cls, [])
-    handle = self.instance_dict(tx)
-    assert handle is not None
-    state = tx.make.namespace_dict(handle, self)
-    return state if operators.is_true(tx, state) else tx.make.constant(None)
+    return _getstate(tx, self, [], {})

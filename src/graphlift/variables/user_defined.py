@@ -268,7 +268,10 @@ class UserDefinedObject(VariableTracker):
         if attr is None:
             return self.type_error(tx, "'{}' object is not callable")
         if attr.binding is Binding.C_METHOD:
-            tx.fail(Reason.UNKNOWN_CALLABLE, self._as_callable())
+            model = C_METHODS.get((attr.owner, "__call__"))
+            if model is None:
+                tx.fail(Reason.UNKNOWN_CALLABLE, self._as_callable())
+            return model(tx, self, args, kwargs)  # type: ignore[no-any-return]
         if tx.takes("__call__", self) and attr.binding is Binding.FUNCTION:
             tx.last_call(attr.value(tx))
         result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, args, kwargs)

@@ -1,6 +1,6 @@
 """Weak references: read and called without being made strong for longer than plain Python would.
 
-Mirrors Objects/weakrefobject.c. Callbacks need no model: nothing of the program's dies during a capture.
+Mirrors Objects/weakrefobject.c. Callbacks are not followed: nothing of the program's dies during a capture.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import weakref
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
-from graphlift.protocol import Tx, Var
+from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import ReferentSource, Source
-from graphlift.variables.base import VariableTracker
+from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps
+from graphlift.variables.cells import CellVariable
 from graphlift.variables.classes import constructs
 
 
@@ -42,11 +43,60 @@ class WeakReferenceVariable(VariableTracker):
         if args or kwargs:
             return self.refuse(tx, "call with arguments")
         assert self.source is not None
-        if self.value() is not None and not _stays_alive(tx, self.value()):
+        value = self.value()
+        met = None if value is None else tx.capture.objects.get(id(value))
+        held = met is not None and _is_held(tx, met[1].realize(tx))
+        if value is not None and not held and not _stays_alive(tx, value):
             tx.fail(Reason.UNSUPPORTED_OPERATION, "a weak reference to what the program itself may let go")
-        referent = tx.make.from_value(self.value(), self.source.child(ReferentSource, None))
+        referent = tx.make.from_value(value, self.source.child(ReferentSource, None))
         assert isinstance(referent, VariableTracker)
         return referent
+
+
+class MadeWeakReferenceVariable(VariableTracker):
+    """A `weakref.ref` that the program made.
+
+    Attributes:
+        referent: what it refers to.
+    """
+
+    __slots__ = ("referent",)
+
+    def __init__(self, referent: VariableTracker) -> None:
+        self.source = None
+        self.referent: Final = referent
+
+    def python_type(self, tx: Tx) -> type:
+        return weakref.ref
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return self.refuse(tx, "hash()")
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self.refuse(tx, f"`{op}`")
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        if args or kwargs:
+            return self.refuse(tx, "call with arguments")
+        if not _is_held(tx, self.referent):
+            tx.fail(Reason.UNSUPPORTED_OPERATION, "a weak reference to what the program itself may let go")
+        return self.referent
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(weakref.ref, [self.referent])
+
+
+def _is_held(tx: Any, referent: VariableTracker) -> bool:
+    """Whether a local variable of a frame that runs holds the object at this point."""
+    while tx is not None:
+        for value in tx.symbolic_locals.values():
+            held = value.handle.value if isinstance(value, CellVariable) else value
+            if held is not None and held.realize(tx) is referent:
+                return True
+        tx = tx.parent
+    return False
 
 
 def _stays_alive(tx: Tx, referent: object) -> bool:
@@ -76,4 +126,18 @@ def _wrap(tx: Tx, value: weakref.ref[Any], source: Source | None) -> Var:
 
 @constructs(weakref.ref, whole=True)
 def _make(tx: Tx, _: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    tx.fail(Reason.UNSUPPORTED_OPERATION, "making a weak reference")
+    if cls is not weakref.ref or kwargs or not 1 <= len(args) <= 2 or not _is_none(tx, args[1:]):
+        tx.fail(
+            Reason.UNSUPPORTED_OPERATION, "making a weak reference with a callback, or of a derived class"
+        )
+    referent = args[0].realize(tx)
+    kind = referent.python_type(tx)
+    if not kind.__weakrefoffset__:
+        tx.raise_(TypeError, f"cannot create weak reference to '{kind.__name__}' object")
+    made: dict[Any, Any] = tx.reads.setdefault((0, "weak references"), {})
+    return made.setdefault(referent, MadeWeakReferenceVariable(referent))
+
+
+def _is_none(tx: Tx, args: Sequence[Any]) -> bool:
+    known = [arg.realize(tx) for arg in args]
+    return all(value.is_constant() and value.as_constant() is None for value in known)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _abc  # type: ignore[import-not-found]
+import _thread
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
@@ -16,7 +18,7 @@ from graphlift.variables.classes import ClassVariable
 from graphlift.variables.object_methods import constant_name
 from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.slots import attributes, items, operators
-from graphlift.variables.slots.class_checks import is_instance, is_subclass
+from graphlift.variables.slots.class_checks import abstract, is_instance, is_subclass
 from graphlift.variables.slots.type_lookup import type_lookup
 
 refused(Reason.INPUT_OUTPUT, input, open)
@@ -42,6 +44,19 @@ def _issubclass(tx: Tx, value: Var, kinds: Var) -> Any:
         tx.raise_(TypeError, "issubclass() arg 1 must be a class")
     text = "issubclass() arg 2 must be a class, a tuple of classes, or a union"
     return any_class(tx, kinds, text, lambda kind: is_subclass(tx, cls, kind))
+
+
+@builtin(_abc._abc_instancecheck)
+def _abc_instance_check(tx: Tx, cls: Var, instance: Var, /) -> Any:
+    return abstract(tx, instance.realize(tx).python_type(tx), cls.realize(tx).value)
+
+
+@builtin(_abc._abc_subclasscheck)
+def _abc_subclass_check(tx: Tx, cls: Var, subclass: Var, /) -> Any:
+    kind = subclass.realize(tx)
+    if not isinstance(kind, ClassVariable):
+        tx.raise_(TypeError, "issubclass() arg 1 must be a class")
+    return abstract(tx, kind.value, cls.realize(tx).value)
 
 
 def any_class(tx: Tx, kinds: Var, text: str, test: Callable[[ClassVariable], bool]) -> bool:
@@ -199,6 +214,40 @@ class IdentityVariable(BuiltinObjectVariable):
 def _id(tx: Tx, value: Var) -> Any:
     operand: VariableTracker = value.realize(tx)
     return IdentityVariable(operand)
+
+
+class ThreadVariable(BuiltinObjectVariable):
+    """``threading.get_ident()``: one integer during a call, another one maybe in the next."""
+
+    __slots__ = ()
+    models = int
+
+    def python_type(self, tx: Tx) -> type:
+        return int
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return ThreadVariable
+
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if op not in ("==", "!=") or not isinstance(other, ThreadVariable):
+            tx.fail(Reason.IDENTITY, "comparison of a thread's identity")
+        return constant(tx, op == "==")
+
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        tx.fail(Reason.IDENTITY, "arithmetic with a thread's identity")
+
+    rbinary = binary
+
+    def call_method(self, tx: Tx, name: str, args: Any, kwargs: Any) -> VariableTracker:
+        tx.fail(Reason.IDENTITY, f"method {name!r} of a thread's identity")
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(_thread.get_ident, [])
+
+
+@builtin(_thread.get_ident)
+def _get_ident(tx: Tx) -> Any:
+    return ThreadVariable()
 
 
 @builtin(hash)

@@ -319,13 +319,15 @@ def _bind_descriptor(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: t
     assert getter is not None
     if getter.raw is _PROPERTY_GET:
         return _bind_property(tx, attr, obj, cls)
-    if getter.binding is not Binding.FUNCTION:
+    if getter.binding is Binding.C_METHOD:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"a descriptor of class {kind.__qualname__} with a C `__get__`")
     descriptor: Any = attr.value(tx)
     instance = tx.make.constant(None) if obj is None else obj
     if obj is not None:
-        _last_getter(tx, obj, cls, getter.value(tx), "getter")
-    return call_attr(tx, getter, descriptor.realize(tx), kind, [instance, class_of(tx, obj, cls)])
+        _last_getter(tx, obj, cls, getter.value(tx), "getter", getter.binding is Binding.FUNCTION)
+    # As in slot_tp_descr_get, whatever stands there is called as it is, without being bound.
+    arguments = [descriptor.realize(tx), instance, class_of(tx, obj, cls)]
+    return getter.value(tx).realize(tx).call(tx, arguments, {})
 
 
 def _kind_of(tx: Tx, attr: TypeAttr) -> type:
@@ -494,7 +496,7 @@ def _set_by_method(
     if method.raw is _PROPERTY_SET:
         _set_property(tx, attr, obj, cls, name, value)
         return
-    if method.binding is not Binding.FUNCTION:
+    if method.binding is Binding.C_METHOD:
         tx.fail(
             Reason.UNSUPPORTED_VALUE,
             f"a descriptor of class {kind.__qualname__} with a C `{method.raw.__name__}`",

@@ -87,8 +87,11 @@ def _is_tensor_class(cls: type) -> bool:
 
 def _derives(tx: Tx, kind: type, wanted: type) -> bool:
     """Whether a class derives from another one, or is said to by an abstract one."""
-    if not _is_abstract(tx, wanted):
-        return wanted in mro_of(kind)
+    return abstract(tx, kind, wanted) if _is_abstract(tx, wanted) else wanted in mro_of(kind)
+
+
+def abstract(tx: Tx, kind: type, wanted: type) -> bool:
+    """What ``ABCMeta.__subclasscheck__(wanted, kind)`` answers, guarded."""
     if not _hooks_are_plain(wanted):
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__}, whose hook is user code")
     if wanted in mro_of(kind):
@@ -144,7 +147,9 @@ def _hooks_are_plain(wanted: type) -> bool:
         seen.add(cls)
         found = raw_lookup(cls, "__subclasshook__")
         if found is not None and found[0] is not _OBJECT_HOOK and not _is_standard(found[1]):
-            return False
+            function = getattr(found[0], "__func__", found[0])  # of protocols: a function of `typing`
+            if getattr(function, "__module__", None) != "typing":
+                return False
         todo.extend(type.__subclasses__(cls))
     return True
 

@@ -1,0 +1,74 @@
+"""Weak references that captured code makes: they give what a local variable holds, and keep nothing alive."""
+
+from __future__ import annotations
+
+import weakref
+
+import pytest
+import torch
+
+from graphlift.testing.check import check
+
+X = torch.arange(3.0)
+
+
+class Thing:
+    def f(self):
+        return 3
+
+
+def while_it_is_held(x):
+    thing = Thing()
+    ref = weakref.ref(thing)
+
+    def inner():
+        return ref() is thing
+
+    return x + ref().f(), ref() is thing, weakref.ref(thing) is ref, inner(), ref, thing
+
+
+def of_an_argument(x, thing):
+    ref = weakref.ref(thing)
+    return x + ref().f(), ref() is thing
+
+
+def of_what_cannot_be_referred_to(x):
+    found = []
+    for value in (3, (1, 2), "text"):
+        try:
+            weakref.ref(value)
+        except TypeError as error:
+            found.append(str(error))
+    return x + 1, found
+
+
+def let_go(x):
+    thing = Thing()
+    ref = weakref.ref(thing)
+    held = ref() is thing
+    thing = None
+    return x + 1, held, ref() is None
+
+
+@pytest.mark.parametrize(
+    "program", [while_it_is_held, of_what_cannot_be_referred_to], ids=lambda f: f.__name__
+)
+def test_program(program):
+    check(program, X)
+
+
+def test_of_an_argument():
+    check(of_an_argument, X, Thing())
+
+
+def test_let_go():
+    check(let_go, X, graphs=None, breaks=1)
+
+
+def test_what_leaves_keeps_nothing_alive():
+    def program(x):
+        thing = Thing()
+        return x + 1, weakref.ref(thing)
+
+    checked = check(program, X)
+    assert checked.result[1]() is None

@@ -48,7 +48,7 @@ PURE.update((zlib.compress, zlib.decompress, struct.unpack_from))
 
 
 #: Functions that warn when more than so many arguments are positional (Python 3.13 and later).
-_POSITIONAL: Final = {re.sub: 3, re.subn: 3, re.split: 2}
+_POSITIONAL: Final[dict[Any, int]] = {re.sub: 3, re.subn: 3, re.split: 2}
 
 
 def _computed(function: FunctionType) -> Model:

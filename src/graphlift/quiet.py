@@ -7,6 +7,7 @@ is left alone.
 
 from __future__ import annotations
 
+import builtins
 import gc
 import sys
 import threading
@@ -77,3 +78,49 @@ def capturing() -> Iterator[None]:
     finally:
         _C.leave_capture()
         sys.setrecursionlimit(limit)
+
+
+#: Functions and classes that a capture itself is made with, by name.
+_NEEDED = {
+    name: getattr(builtins, name)
+    for name in (
+        *(
+            "all",
+            "any",
+            "callable",
+            "dict",
+            "enumerate",
+            "filter",
+            "frozenset",
+            "getattr",
+            "hasattr",
+            "hash",
+            "id",
+        ),
+        *(
+            "int",
+            "isinstance",
+            "issubclass",
+            "iter",
+            "len",
+            "list",
+            "map",
+            "max",
+            "min",
+            "next",
+            "range",
+            "repr",
+        ),
+        *("reversed", "set", "setattr", "sorted", "str", "sum", "super", "tuple", "type", "vars", "zip"),
+    )
+}
+
+
+def may_capture() -> bool:
+    """Whether the builtins that captures are made with are Python's own: the program can replace them for all
+    code of the process, this package's, too."""
+    present = builtins.__dict__
+    for name in _NEEDED:  # noqa: SIM110 - `all` may be the one that was replaced
+        if present.get(name) is not _NEEDED[name]:
+            return False
+    return True

@@ -221,3 +221,23 @@ def test_the_compiled_function_itself():
         expected.append(program(X).tolist())
         assert compiled(X).tolist() == expected[-1]
     assert len({str(value) for value in expected}) == 4
+
+
+@pytest.mark.parametrize("name", ["len", "isinstance", "all", "getattr"])
+def test_a_builtin_that_captures_need_is_replaced(name):
+    original = getattr(builtins, name)
+
+    def program(x, values):
+        return x * len(values) + isinstance(x, int) + all(values) + getattr(x, "absent", 3)
+
+    compiled = graphlift.compile(program, backend="eager")
+    assert compiled(X, [1, 2]).tolist() == program(X, [1, 2]).tolist()
+    # The program's own from now on: what pytest and torch do meanwhile must still work.
+    setattr(builtins, name, lambda *args: 40 if args[0] == [1, 2] else original(*args))
+    try:
+        got = [compiled(X, [1, 2]).tolist(), compiled(X, (1, 2)).tolist(), compiled(X, [1, 2]).tolist()]
+        expected = [program(X, values).tolist() for values in ([1, 2], (1, 2), [1, 2])]
+    finally:
+        setattr(builtins, name, original)
+    assert got == expected
+    assert compiled(X, [1, 2]).tolist() == program(X, [1, 2]).tolist()

@@ -18,6 +18,7 @@ from graphlift.compiled.settings import Settings
 from graphlift.convert_frame import Conversion, recompile_reasons
 from graphlift.dynamic import DynamicPolicy, Seen
 from graphlift.errors import GraphliftError
+from graphlift.quiet import may_capture
 from graphlift.records import CaptureLog, CaptureRecord
 from graphlift.rules import is_root_candidate, keeps_frame
 from graphlift.segments import Segments
@@ -68,11 +69,14 @@ class Context:
         """A new entry for a call, already published; None: CPython runs it, hook on; NotImplemented: this
         once CPython runs all of it.
 
-        Only one thread at a time captures for one object; another that comes meanwhile runs plainly.
+        Only one thread at a time captures for one object; another that comes meanwhile runs plainly. So does
+        everything while the program has replaced builtins that captures need.
         """
         code = function.__code__
         if code in self._given_up:
             return None
+        if not may_capture():
+            return NotImplemented
         if not self._lock.acquire(blocking=False):
             return NotImplemented
         try:

@@ -13,31 +13,13 @@ from collections import Counter
 
 import pytest
 
-from graphlift.polyfills import heaps, itertools_, mappings, reductions, sorting
+from graphlift.polyfills import heaps, itertools_, mappings, reductions
 
 
 @pytest.fixture
 def numbers():
     source = random.Random(1)
     return [[source.randrange(6) for _ in range(source.randrange(9))] for _ in range(200)]
-
-
-class Key:
-    """Is compared by ``<`` only, and one part of it only."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __lt__(self, other):
-        return self.value // 2 < other.value // 2
-
-
-def test_sorting_is_stable(numbers):
-    for found in numbers:
-        keys = [Key(value) for value in found]
-        for reverse in (False, True):
-            expected = sorted(found, key=lambda value: value // 2, reverse=reverse)
-            assert sorting.stable_sort(keys, found, reverse) == expected
 
 
 def test_heaps(numbers):

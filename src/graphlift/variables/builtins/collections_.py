@@ -148,7 +148,7 @@ def _sorted(tx: Tx, iterable: Var, *, key: Var | None = None, reverse: Var | Non
             found = None  # of those that are neither before nor behind each other the order would be seen
     if found is None:
         found = length_hint.unpack(tx, operand)
-    return make_list(tx, sorting.sort(tx, found, key, reverse))
+    return make_list(tx, sorting.sort(tx, list(found), key, reverse))
 
 
 # --- classes ------------------------------------------------------------------------------------------

@@ -398,3 +398,36 @@ def test_deques_are_extended_one_by_one():
         return x + 1, made, left
 
     check(fn, torch.ones(2), deque([0]), fullgraph=True)
+
+
+class Restarts:
+    """An iterator whose ``__iter__`` begins again, and says so."""
+
+    def __init__(self):
+        self.log = []
+
+    def __iter__(self):
+        self.at = 0
+        self.log.append("iter")
+        return self
+
+    def __next__(self):
+        self.at += 1
+        if self.at > 3:
+            raise StopIteration
+        return self.at
+
+
+def test_an_iterator_is_asked_for_its_iterator_as_often_as_by_c():
+    programs = [
+        lambda x, c: (x + 1, sum(c), sum(c, 1.5)),
+        lambda x, c: (x + 1, functools.reduce(operator.add, c), functools.reduce(operator.add, c, 1)),
+        lambda x, c: (x + 1, list(it.chain(c, [1])), list(it.chain.from_iterable([c, c]))),
+        lambda x, c: (x + 1, list(it.accumulate(c)), list(it.pairwise(c))),
+        lambda x, c: (x + 1, list(it.takewhile(lambda v: v < 3, c))),
+        lambda x, c: (x + 1, list(it.dropwhile(lambda v: v < 3, c))),
+        lambda x, c: (x + 1, list(it.compress(c, [1, 0, 1])), list(it.zip_longest(c, [1]))),
+        lambda x, c: (x + 1, any(v > 2 for v in c), all(c), max(c), sorted(c), 2 in c),
+    ]
+    for program in programs:
+        check(program, torch.ones(2), Restarts())

@@ -285,3 +285,12 @@ def test_what_torch_asks_before_an_operator_is_not_passed_over(cls):
     ]
     for program in programs:
         check(program, torch.ones(2), cls(torch.zeros(2)), graphs=None, breaks=None, recompiles=None)
+
+
+def test_an_index_that_picks_all_gives_a_view_not_the_tensor():
+    def program(x):
+        y = x[()]
+        y.add_(1)
+        return y, y is x, x[...] is x, x[:] is x, x + 1
+
+    check(program, torch.ones(2))

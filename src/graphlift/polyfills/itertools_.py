@@ -16,7 +16,7 @@ class MISSING:
 def chain(iterables: Iterable[Iterable[Any]]) -> Iterator[Any]:
     """``chain.from_iterable``."""
     for iterable in iterables:
-        yield from iter(iterable)
+        yield from iterable
 
 
 def islice(iterator: Iterator[Any], start: int, stop: int | None, step: int) -> Iterator[Any]:

@@ -13,9 +13,18 @@ class MISSING:
     """Stands for what is not there; a class, so that it is one object for good."""
 
 
-def sum_(iterable: Iterable[Any], start: Any) -> Any:
+def turns(iterator: Iterator[Any]) -> Iterator[Any]:
+    """The items of an iterator, which is asked for nothing else."""
+    while True:
+        try:
+            item = next(iterator)
+        except StopIteration:
+            return
+        yield item
+
+
+def sum_(items: Iterator[Any], start: Any) -> Any:
     """``sum``. Numbers in front are added in C, which is exact for floats on newer Pythons."""
-    items = iter(iterable)
     if type(start) is int or type(start) is float:
         numbers = []
         for item in items:

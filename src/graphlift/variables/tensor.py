@@ -121,7 +121,7 @@ class TensorVariable(VariableTracker):
 
     def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
         value, place = pick_symbolic(tx, self.value, as_graph_argument(tx, key))
-        if place == ():
+        if place == () and value is not self.value:
             return _result(tx, value)  # type: ignore[return-value]
         return record(tx, operator.getitem, (value, place))
 

@@ -65,7 +65,7 @@ def _sum(tx: Tx, iterable: Var, start: Var | None = None) -> Any:
             return fold(tx, sum, [value.value for value in values], begin.value)
         if begin.python_type(tx) in _NUMBERS and all(value.python_type(tx) in _NUMBERS for value in values):
             return _sum_symbols(tx, values, begin)
-    return tx.run_host(reductions.sum_, [iterable, begin])
+    return tx.run_host(reductions.sum_, [iteration.iter_once(tx, iterable), begin])
 
 
 @builtin(any)
@@ -129,7 +129,7 @@ def _max(tx: Tx, *args: Var, key: Var | None = None, default: Var | None = None)
 
 @builtin(functools.reduce)
 def _reduce(tx: Tx, function: Var, iterable: Var, start: Var | None = None) -> Any:
-    iterator = iteration.iter_(tx, iterable, "reduce() arg 2 must support iteration")
+    iterator = iteration.iter_once(tx, iterable, "reduce() arg 2 must support iteration")
     if start is None:
         start = iteration.next_(tx, iterator)
         if start is None:

@@ -199,7 +199,7 @@ def _chain(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
 def _chain_from_iterable(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if kwargs or len(args) != 1:
         return fold(tx, itertools.chain.from_iterable, *[()] * len(args), **dict.fromkeys(kwargs))
-    source = iteration.iter_(tx, args[0])
+    source = iteration.iter_once(tx, args[0])
     return _inlined(tx, itertools.chain.from_iterable, polyfills.chain, [source], [source], {})
 
 
@@ -245,7 +245,7 @@ def _simple(cls: Any, polyfill: Any, names: tuple[str, ...], iterated: Sequence[
     @constructs(cls, whole=True)
     def construct(tx: Tx, cls_var: Any, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         given = Arguments(tx, cls, names, len(names), args, kwargs)
-        values = [iteration.iter_(tx, given[name]) if name in iterated else given[name] for name in names]
+        values = [iteration.iter_once(tx, given[name]) if name in iterated else given[name] for name in names]
         return _inlined(tx, cls, polyfill, values, values, {})
 
 
@@ -269,7 +269,7 @@ def _accumulate(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Ma
         return fold(tx, itertools.accumulate, *[()] * len(args), **dict.fromkeys(kwargs))
     given = Arguments(tx, cls, ("iterable", "func", "initial"), 1, args, kwargs)
     function, initial = given.get(tx, "func"), given.get(tx, "initial")
-    inner = iteration.iter_(tx, given["iterable"])
+    inner = iteration.iter_once(tx, given["iterable"])
     return _inlined(
         tx, cls, polyfills.accumulate, [inner, function, initial], [inner, function], {"initial": initial}
     )
@@ -279,7 +279,7 @@ def _accumulate(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Ma
 def _zip_longest(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if set(kwargs) - {"fillvalue"}:
         return fold(tx, itertools.zip_longest, **dict.fromkeys(kwargs))
-    inner = [iteration.iter_(tx, arg) for arg in args]
+    inner = [iteration.iter_once(tx, arg) for arg in args]
     fill = kwargs.get("fillvalue", constant(tx, None))
     return _inlined(tx, cls, polyfills.zip_longest, [make_list(tx, inner), fill], inner, {"fillvalue": fill})
 
@@ -287,7 +287,7 @@ def _zip_longest(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: M
 @constructs(itertools.groupby, whole=True)
 def _groupby(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     given = Arguments(tx, cls, ("iterable", "key"), 1, args, kwargs)
-    values = [iteration.iter_(tx, given["iterable"]), given.get(tx, "key")]
+    values = [iteration.iter_once(tx, given["iterable"]), given.get(tx, "key")]
     return _inlined(tx, cls, polyfills.groupby, values, values, {})
 
 

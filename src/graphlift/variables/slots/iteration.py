@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NoReturn
 
 from graphlift.errors import ObservedException
+from graphlift.polyfills import reductions
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
@@ -13,6 +14,9 @@ from graphlift.variables.slots.type_lookup import type_lookup
 
 #: Items after which an iterator that is run to its end counts as endless.
 LIMIT: Final = 1_000_000
+
+#: The flag of classes of C, whose iterators give themselves.
+_IMMUTABLE: Final = 1 << 8
 
 
 def iter_(tx: Tx, a: Var, error: str | None = None) -> VariableTracker:
@@ -26,6 +30,18 @@ def iter_(tx: Tx, a: Var, error: str | None = None) -> VariableTracker:
         if not issubclass(raised.value.python_type(tx), TypeError):
             raise
     operand.type_error(tx, error)
+
+
+def iter_once(tx: Tx, a: Var, error: str | None = None) -> VariableTracker:
+    """``iter(a)`` for a polyfill that goes through it with ``for``, where C only asks for the next item.
+
+    ``for`` asks for an iterator anew, and one that the program wrote may then begin again.
+    """
+    iterator = iter_(tx, a, error)
+    if iterator.python_type(tx).__flags__ & _IMMUTABLE:
+        return iterator
+    made: VariableTracker = tx.run_host(reductions.turns, [iterator]).realize(tx)
+    return made
 
 
 def is_iterable(tx: Tx, operand: VariableTracker) -> bool:

@@ -239,7 +239,7 @@ EXPRESSIONS: dict[str, list[Template]] = {
         0.5 <SI>.pop()
         2 next(<G>, <i>)
         0.3 next(<G>)
-        hash(<I>)
+        hash(len(<LI>))
         operator.sub(<I>, <I>)
         functools.reduce(operator.mul, <LI>[:3], 1) % 1009
         <I>.bit_length()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from fuzz.programs import Settings, program
+from fuzz.programs import Settings, program, written
 from fuzz.running import Result, run
 from fuzz.shrinking import shrunk
 
 HERE = Path(__file__).parent
+
+#: Programs of the suite: numbers from 0 on, in so many tests of so many programs.
+TESTS, PROGRAMS = 10, 50
 
 #: Numbers of programs that were different once.
 SEEDS = [int(line.split("#")[0]) for line in (HERE / "seeds").read_text().splitlines() if line.strip()]
@@ -21,10 +27,28 @@ def told(number: int, result: Result) -> str:
     return "\n".join([f"program {number} (make fuzz SEED={number} COUNT=1 shrinks it):", *result.differences])
 
 
+@pytest.mark.parametrize("test", range(TESTS))
+def test_programs(test: int) -> None:
+    numbers = range(test * PROGRAMS, (test + 1) * PROGRAMS)
+    results = {number: run(program(number)) for number in numbers}
+    different = [told(number, result) for number, result in results.items() if result.differences]
+    assert not different, "\n".join(different)
+    assert sum(result.graphs > 0 for result in results.values()) > PROGRAMS // 2  # else nothing is proved
+    assert sum(result.whole for result in results.values()) > PROGRAMS // 2
+
+
 def test_programs_that_were_different_once() -> None:
     results = {number: run(program(number)) for number in SEEDS}
     different = [told(number, result) for number, result in results.items() if result.differences]
     assert not different, "\n".join(different)
+
+
+@settings(max_examples=10, derandomize=True, database=None, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_programs_of_hypothesis(chance: random.Random) -> None:
+    """Where Hypothesis chooses, it can also make smaller what it found."""
+    result = run(written(chance))
+    assert not result.differences, result.differences
 
 
 def test_a_number_always_gives_the_same_program() -> None:

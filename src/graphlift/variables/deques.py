@@ -264,10 +264,30 @@ class DequeVariable(SequenceVariable):
 
     def step(self, tx: Tx, name: str, *args: Any) -> None:
         """Do a step."""
-        items = _stepped(self.items_now(tx), self.handle.value, (name, args))
-        tx.heap.set_items(self.handle, items)
+        if not self._spliced(tx, name, args):
+            items = _stepped(self.items_now(tx), self.handle.value, (name, args))
+            tx.heap.set_items(self.handle, items)
         if name not in _UNNOTICED:
             tx.heap.set_slot(self.handle, "absent", {object()})
+
+    def _spliced(self, tx: Tx, name: str, args: tuple[Any, ...]) -> bool:
+        """Do one of the steps at the ends, without a copy of all items."""
+        handle, limit, count = self.handle, self.handle.value, len(self.items_now(tx))
+        if name == "append":
+            tx.heap.splice(handle, count, count, [args[0]])
+            if limit is not None and count >= limit:
+                tx.heap.splice(handle, 0, 1, [])
+        elif name == "appendleft":
+            tx.heap.splice(handle, 0, 0, [args[0]])
+            if limit is not None and count >= limit:
+                tx.heap.splice(handle, limit, limit + 1, [])
+        elif name == "pop":
+            tx.heap.splice(handle, count - 1, count, [])
+        elif name == "popleft":
+            tx.heap.splice(handle, 0, 1, [])
+        else:
+            return False
+        return True
 
     def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
         self.step(tx, "__setitem__", self._index(tx, key), value)
@@ -414,7 +434,7 @@ def new_deque(items: Iterable[Any], limit: int | None) -> DequeVariable:
 
 
 class ExistingDequeVariable(DequeVariable):
-    """A deque that existed before; the handle's value is the row of steps that are to be done to it."""
+    """A deque that existed before; the handle's `items` are the steps that are to be done to it."""
 
     __slots__ = ("_first", "_known", "_limit")
 
@@ -422,22 +442,27 @@ class ExistingDequeVariable(DequeVariable):
         super().__init__(handle, source, owner)
         self._limit: Any = UNKNOWN
         self._first: list[Any] | None = None
-        #: The items behind how many steps, so that they need not be done again.
-        self._known: tuple[tuple[Step, ...], list[Any]] = ((), [])
+        #: The items behind so many steps, and the last of these.
+        self._known: tuple[int, Step | None, list[Any]] = (0, None, [])
+        if handle.items is None:
+            handle.items = []
 
-    def _steps(self) -> tuple[Step, ...]:
-        return self.handle.value or ()
+    def _steps(self) -> list[Step]:
+        steps = self.handle.items
+        assert steps is not None
+        return steps
 
     def items_now(self, tx: Tx) -> list[Any]:
         if self._first is None:
-            self._known = ((), self._load(tx))
-        steps, (done, items) = self._steps(), self._known
-        if steps[: len(done)] != done:
-            done, items = (), self._first or []
-        limit = self.limit(tx) if steps else None
-        for step in steps[len(done) :]:
-            items = _stepped(items, limit, step)
-        self._known = (steps, items)
+            self._known = (0, None, self._load(tx))
+        steps, (done, last, items) = self._steps(), self._known
+        if done and (len(steps) < done or steps[done - 1] is not last):  # some were taken back
+            done, items = 0, self._first or []
+        if len(steps) > done:
+            limit = self.limit(tx)
+            for step in steps[done:]:
+                items = _stepped(items, limit, step)
+        self._known = (len(steps), steps[-1] if steps else None, items)
         return items
 
     def _load(self, tx: Tx) -> list[Any]:
@@ -472,7 +497,8 @@ class ExistingDequeVariable(DequeVariable):
         return [arg for _, args in self._steps() for arg in args if isinstance(arg, Var)]
 
     def step(self, tx: Tx, name: str, *args: Any) -> None:
-        tx.heap.set_value(self.handle, (*self._steps(), (name, args)))
+        end = len(self._steps())
+        tx.heap.splice(self.handle, end, end, [(name, args)])
 
     def write_back(self, codegen: Codegen, handle: Handle) -> None:
         """Do for real what the program did."""

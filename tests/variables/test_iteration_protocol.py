@@ -103,12 +103,17 @@ class OnlyHint:
         return self.hint
 
 
+def given(*items):
+    return items
+
+
 def test_who_is_asked_for_a_length():
     def program(x):
         log = []
         results = []
         for length in (2, 7, ValueError("no length"), TypeError("no length")):
-            for verb in (list, tuple, sorted, set, lambda value: [*value], lambda value: [0] + [*value]):
+            spread = (lambda value: [*value], lambda value: [0] + [*value], lambda value: given(*value))
+            for verb in (list, tuple, sorted, set, *spread, lambda value: given(0, *value)):
                 results.append(raised(lambda verb=verb, length=length: verb(Hinted(log, length))))
                 log.append("|")
         hints = [3, -1, "x", NotImplemented, TypeError("t"), ValueError("v")]

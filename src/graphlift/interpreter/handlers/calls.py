@@ -12,7 +12,7 @@ from graphlift.reasons import Reason
 from graphlift.sources import GlobalSource
 from graphlift.variables import namespace
 from graphlift.variables.cells import CellVariable
-from graphlift.variables.slots import iteration
+from graphlift.variables.slots import iteration, length_hint
 
 
 def _pop_callable(tx: Translator, args: list[Var]) -> tuple[Var, list[Var]]:
@@ -65,7 +65,7 @@ def CALL_FUNCTION_EX(tx: Translator, has_kwargs: bool) -> None:
         wrong = None
         if not iteration.is_iterable(tx, star.realize(tx)):
             wrong = f"{tx.callable_name(function)} argument after * must be an iterable, not {{}}"
-        args[-1:] = iteration.unpack(tx, star, wrong)
+        args[-1:] = iteration.unpack(tx, star, wrong) if wrong else length_hint.unpack(tx, star)
     kwargs = {} if keywords is None else tx.keyword_arguments(keywords)
     tx.stack.append(tx.call(function, args, kwargs))
 

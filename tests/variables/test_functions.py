@@ -505,3 +505,46 @@ def test_what_is_merged_does_not_change_the_dictionaries():
         return change(**named, **made), change(**made), made, named, x + 1
 
     check(program, torch.ones(2), {"a": 2})
+
+
+def test_defaults_that_the_program_replaces():
+    def program(x):
+        def f(a=1, *, b=2):
+            return a, b
+
+        seen = [f(), f.__kwdefaults__]
+        f.__kwdefaults__["b"] = 3
+        seen.append(f())
+        f.__defaults__, f.__kwdefaults__ = (5,), {"b": 7}
+        seen += [f(), f(6), f(b=8)]
+        del f.__kwdefaults__
+        f.__defaults__ = None
+        for wrong in (("__defaults__", [1]), ("__kwdefaults__", ()), ("__name__", 1), ("__annotations__", 1)):
+            try:
+                setattr(f, *wrong)
+            except TypeError as error:
+                seen.append(str(error))
+        for args, kwargs in (((), {}), ((1,), {}), ((1,), {"b": 2})):
+            try:
+                seen.append(f(*args, **kwargs))
+            except TypeError as error:
+                seen.append(str(error))
+        return x + 1, seen, f.__defaults__, f.__kwdefaults__
+
+    check(program, torch.ones(2))
+
+
+def test_defaults_of_an_existing_function_that_the_program_replaces():
+    def make():
+        def f(a=1, *, b=2):
+            return a, b
+
+        def program(x):
+            before = f()
+            f.__kwdefaults__["b"] = 4
+            f.__defaults__ = (3,)
+            return x + 1, before, f(), f
+
+        return program, [torch.ones(2)]
+
+    check_fresh(make)

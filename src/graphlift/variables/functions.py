@@ -32,7 +32,7 @@ from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.cells import CellVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
-from graphlift.variables.slots import attributes
+from graphlift.variables.slots import attributes, items, operators
 from graphlift.variables.slots.binding import bind_arguments
 from graphlift.variables.slots.type_lookup import anchor
 
@@ -224,7 +224,7 @@ class FunctionVariable(VariableTracker):
         """The default of a parameter (`position` -1: keyword-only), or None when it has none."""
         written = self._written("__defaults__" if position >= 0 else "__kwdefaults__")
         if written is not None:
-            tx.fail(Reason.UNSUPPORTED_OPERATION, "a call of a function whose defaults were just replaced")
+            return self._written_default(tx, written.realize(tx), position, name)
         if self.real is None:
             if position < 0:
                 return self.made_kwdefaults.get(name)
@@ -233,6 +233,18 @@ class FunctionVariable(VariableTracker):
         if position < 0:
             return self._real_keyword_default(tx, self.real, name)
         return self._real_default(tx, self.real, position)
+
+    def _written_default(self, tx: Tx, defaults: Any, position: int, name: str) -> Var | None:
+        """The default of a parameter where the program replaced them, or may have changed them."""
+        if defaults.is_constant() and defaults.as_constant() is None:
+            return None
+        if position < 0:
+            key = tx.make.constant(name)
+            found = operators.contains(tx, key, defaults)
+            return items.getitem(tx, defaults, key) if found.as_constant() else None
+        values = defaults.unpack(tx)
+        index = position - (self.code.co_argcount - len(values))
+        return values[index] if index >= 0 else None
 
     def _real_default(self, tx: Tx, real: FunctionType, position: int) -> Var | None:
         defaults = real.__defaults__
@@ -331,7 +343,10 @@ class FunctionVariable(VariableTracker):
         if name == "__kwdefaults__":
             if not self.made_kwdefaults:
                 return make.constant(None)
-            return self.refuse(tx, f"attribute {name!r}")
+            pairs = [(make.constant(key), value) for key, value in self.made_kwdefaults.items()]
+            changeable = make.dict(pairs)
+            self.store_field(tx, name, changeable)  # calls ask it from now on
+            return changeable
         if name == "__module__":
             found = namespace.lookup(tx, self.module_globals, "__name__", GlobalSource)
             return make.constant(None) if found is None else found
@@ -354,9 +369,18 @@ class FunctionVariable(VariableTracker):
         return self.refuse(tx, f"attribute {name!r}")
 
     def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
-        if value is None or name not in _WRITABLE:
+        if name not in _WRITABLE:
             self.refuse(tx, f"setting attribute {name!r}")
-        self.store_field(tx, name, value)
+        wanted, is_none = _OF_CLASS.get(name, (object, True))
+        if value is None:
+            if not is_none or name not in _OF_CLASS:
+                self.refuse(tx, f"deleting attribute {name!r}")
+            value = tx.make.constant(None)  # type: ignore[assignment]
+        kind = value.realize(tx).python_type(tx)  # type: ignore[union-attr]
+        if not issubclass(kind, wanted) and not (is_none and kind is type(None)):
+            article = f"a {_CALLED.get(wanted, wanted.__name__)} object"
+            tx.raise_(TypeError, f"{name} must be set to {article}")
+        self.store_field(tx, name, value)  # type: ignore[arg-type]
 
     def store_field(self, tx: Tx, name: str, value: Var) -> None:
         """Write what the function keeps in C under `name`."""
@@ -394,6 +418,17 @@ _WRITABLE: Final = frozenset(
         "__type_params__",
     }
 )
+
+
+#: What some of them must be set to, and whether None will do, too. Mirrors func_set_defaults and its like.
+_OF_CLASS: Final[dict[str, tuple[type, bool]]] = {
+    "__name__": (str, False),
+    "__qualname__": (str, False),
+    "__defaults__": (tuple, True),
+    "__kwdefaults__": (dict, True),
+    "__annotations__": (dict, True),
+}
+_CALLED: Final[dict[type, str]] = {str: "string"}
 
 
 def cell_variable(cell: Handle) -> CellVariable:

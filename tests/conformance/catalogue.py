@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Final
 
 #: Files of package `test`, without ``test_``; a name that this Python lacks is left out.
@@ -23,9 +24,17 @@ _NAMES: Final = """
 
 
 def files() -> list[str]:
-    """The test files that this Python ships, by module name below package `test`."""
-    names = (f"test_{name}" for name in _NAMES)
-    return [name for name in names if importlib.util.find_spec(f"test.{name}") is not None]
+    """The test files that this Python ships, by module name below package `test`; small ones first."""
+    specs = {f"test_{name}": importlib.util.find_spec(f"test.test_{name}") for name in _NAMES}
+    found = {name: spec.origin for name, spec in specs.items() if spec is not None and spec.origin}
+    return sorted(found, key=lambda name: _size(found[name]))
+
+
+def _size(origin: str) -> int:
+    """Of a file, or of all files of a package."""
+    path = Path(origin)
+    parts = path.parent.glob("*.py") if path.stem == "__init__" else [path]
+    return sum(part.stat().st_size for part in parts)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from catalogue import EXCLUSIONS
+from catalogue import EXCLUSIONS, files
 from verdict import HEAD, Verdict
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "conformance.md"
@@ -47,11 +47,13 @@ def write(verdicts: Sequence[Verdict], total: Verdict) -> None:
 
 def _section(version: str, verdicts: Sequence[Verdict], total: Verdict) -> str:
     rows = [HEAD, ["---", *["--:"] * (len(HEAD) - 1)], *(item.row() for item in verdicts), total.row()]
+    missing = sorted({*files()} - {item.file for item in verdicts})
     return "\n".join(
         [
             f"## Python {version}",
             "",
             *_lines(rows),
+            *(["", f"Not run this time: {', '.join(missing)}."] if missing else []),
             "",
             f"{total.passed - total.whole} tests were not captured whole; a test may have several reasons:",
             "",

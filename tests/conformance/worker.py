@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import doctest
+import gc
 import importlib
 import json
 import os
@@ -234,6 +235,7 @@ def run_file(file: str, bodies: Bodies, channel: TextIO, first: int, only: str) 
 
 def work(file: str, compiled: bool, only: str, first: int, channel: int) -> None:
     """Run a file's tests and report to a file descriptor; for a process that does nothing else."""
+    gc.freeze()  # so that a test's `gc.collect` does not go through all of torch each time
     support.use_resources = []  # as `python -m test` by default: no network, nothing that takes minutes
     with config.patch(give_up_below=0):  # a cut in a loop is no reason to stop looking
         stream = os.fdopen(channel, "w", encoding="utf-8", closefd=False)

@@ -75,7 +75,7 @@ def curves(axes: Any, found: Sequence[rows.Row]) -> None:
     axes.set_xlabel("size of the program")
     axes.set_ylabel("first call, seconds")
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,9 @@ def main() -> int:
     parser.add_argument("-k", dest="only", default="", help="only tests whose name contains this")
     parser.add_argument("-v", "--verbose", action="store_true", help="show breaks test by test")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin with no file after so many")
-    parser.add_argument("--patience", type=float, default=120, help="seconds that one test may take")
+    parser.add_argument(
+        "--patience", type=float, default=120, help="seconds of computing that one test may take"
+    )
     arguments = parser.parse_args()
     names = arguments.files or files()
     total = Verdict("all")

@@ -97,7 +97,7 @@ def test_a_crash_and_a_hang_cost_one_test(worker, monkeypatch):
                 print(json.dumps(done), file=out, flush=True)
 
     monkeypatch.setattr(supervisor.worker, "work", work)
-    run = supervisor.Supervisor("test_none", compiled=False, only="", patience=1.5).run()
+    run = supervisor.Supervisor("test_none", compiled=False, only="", patience=0.3).run()
     assert [run.reports[number]["outcome"] for number in range(4)] == ["passed", "failed", "failed", "passed"]
     assert run.reports[1]["text"].startswith("crash: SIGSEGV")
     assert run.reports[2]["text"].startswith("hang")

@@ -59,7 +59,6 @@ class Exclusion:
         return self.file == file and fnmatchcase(test, self.pattern) and here in (self.versions or (here,))
 
 
-_BUILTIN_REPLACED: Final = "replaces `builtins.len` for the whole process, graphlift's own code included"
 _EQUAL_TEXTS: Final = (
     "tells equal strings apart: one computed at capture is a constant of the new code, which CPython interns"
 )
@@ -75,7 +74,6 @@ EXCLUSIONS: Final[tuple[Exclusion, ...]] = (
     Exclusion("test_exceptions", "ExceptionTests.test_memory_error_cleanup", _FREED_EARLY),
     Exclusion("test_exceptions", "ExceptionTests.test_recursion_error_cleanup", _FREED_EARLY),
     Exclusion("test_raise", "TestTracebackType.test_attrs", _ANOTHER_FRAME),
-    Exclusion("test_functools", "TestLRU*.test_lru_reentrancy_with_len", _BUILTIN_REPLACED),
     Exclusion("test_operator", "*OperatorTestCase.test_is", _EQUAL_TEXTS),
     Exclusion("test_operator", "*OperatorTestCase.test_is_not", _EQUAL_TEXTS),
     Exclusion("test_copy", "TestCopy.test_copy_weak*dict", _FREED_EARLY),

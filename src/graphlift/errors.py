@@ -31,15 +31,17 @@ class Unsupported(GraphliftError):
         place: where it was raised, in the innermost frame that is neither Python's nor torch's if any is.
         frames: translators of the frames that go on behind the cut, innermost first; filled in likewise
             in a careful capture.
+        whole: whether the frame must not be cut here, so that it runs plainly from its start.
     """
 
-    def __init__(self, reason: Reason, context: str = "") -> None:
+    def __init__(self, reason: Reason, context: str = "", *, whole: bool = False) -> None:
         super().__init__(reason, context)
         self.reason: Final = reason
         self.context: Final = context
         self.stack: list[UserFrame] = []
         self.place: Place | None = None
         self._is_settled = False
+        self.whole: Final = whole
         self.frames: list[Any] = []
 
     def message(self) -> str:

@@ -7,6 +7,7 @@ import weakref
 import pytest
 import torch
 
+import graphlift
 from graphlift.testing.check import check
 
 X = torch.arange(3.0)
@@ -57,12 +58,44 @@ def test_program(program):
     check(program, X)
 
 
+def across_a_cut(x):
+    thing = Thing()
+    ref = weakref.ref(thing)
+    graphlift.graph_break()
+    return x + 1, ref() is None
+
+
+def proxies(x):
+    thing = Thing()
+    proxy = weakref.proxy(thing)
+    return x + 1, proxy.f()
+
+
+def callbacks(x):
+    seen = []
+    thing = Thing()
+    ref = weakref.ref(thing, lambda _: seen.append(1))
+    return x + 1, len(seen), ref() is thing
+
+
+def sets(x):
+    thing = Thing()
+    known = weakref.WeakSet([thing])
+    y = x + len(known)
+    return y, len(known)
+
+
+@pytest.mark.parametrize("program", [across_a_cut, proxies, callbacks, sets], ids=lambda f: f.__name__)
+def test_locals_live_as_long_as_the_frame(program):
+    check(program, X, graphs=None, breaks=None)
+
+
 def test_of_an_argument():
     check(of_an_argument, X, Thing())
 
 
 def test_let_go():
-    check(let_go, X, graphs=None, breaks=1)
+    check(let_go, X, graphs=None, breaks=None)
 
 
 def test_what_leaves_keeps_nothing_alive():

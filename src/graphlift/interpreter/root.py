@@ -29,7 +29,7 @@ from graphlift.reasons import Reason
 from graphlift.side_effects import SideEffects
 from graphlift.sources import FunctionFieldSource, FunctionSource, HandledSource, ParamSource, Source
 from graphlift.variables import cells as closure_cells
-from graphlift.variables import registered
+from graphlift.variables import registered, weak_references
 from graphlift.variables.lazy import LazyVariableTracker
 from graphlift.variables.slots.type_lookup import anchor
 
@@ -141,7 +141,7 @@ class InstructionTranslator(InstructionTranslatorBase):
         Raises:
             Unsupported: this frame itself cannot be gone on with.
         """
-        while cut.frames:
+        while cut.frames and not cut.whole:
             body = PyCodegen(lambda value: anchor(self, value))
             try:
                 frames = frames_at(cut, self)
@@ -149,6 +149,7 @@ class InstructionTranslator(InstructionTranslatorBase):
                 self._emit_state(body)
                 emit_jump(body, frames, segment_name, SideEffects(self.heap, body).emit)
                 self._check_dropped(body)
+                weak_references.check_none_made(self, body)
             except Unsupported:
                 if cut.frames[-1] is not self or len(cut.frames) == 1:
                     raise

@@ -12,6 +12,7 @@ from types import CodeType, FunctionType
 from typing import Any, Final
 
 from graphlift import interop, rules
+from graphlift.errors import Unsupported
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -213,7 +214,9 @@ class FunctionVariable(VariableTracker):
             self.may_inline = self.is_own(real) or rules.classify(real) == "inline"
         if not self.may_inline:
             reason = Reason.USER_BREAK if interop.is_graph_break(real) else Reason.SKIPPED_CALLABLE
-            tx.fail(reason, f"{real.__module__}.{real.__qualname__}")
+            # Behind a cut, locals that are not read again are gone, which weak references would show.
+            weak = real.__module__ in ("weakref", "_weakrefset")
+            raise Unsupported(reason, f"{real.__module__}.{real.__qualname__}", whole=weak)
 
     @staticmethod
     def is_own(real: FunctionType) -> bool:

@@ -5,17 +5,22 @@ Mirrors Objects/weakrefobject.c. Callbacks are not followed: nothing of the prog
 
 from __future__ import annotations
 
+import _weakref
 import weakref
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
+from graphlift.errors import Unsupported
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import ReferentSource, Source
 from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps
+from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.cells import CellVariable
 from graphlift.variables.classes import constructs
+
+_MADE: Final = (0, "weak references")
 
 
 class WeakReferenceVariable(VariableTracker):
@@ -127,15 +132,26 @@ def _wrap(tx: Tx, value: weakref.ref[Any], source: Source | None) -> Var:
 @constructs(weakref.ref, whole=True)
 def _make(tx: Tx, _: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if cls is not weakref.ref or kwargs or not 1 <= len(args) <= 2 or not _is_none(tx, args[1:]):
-        tx.fail(
-            Reason.UNSUPPORTED_OPERATION, "making a weak reference with a callback, or of a derived class"
-        )
+        what = "making a weak reference with a callback, or of a derived class"
+        raise Unsupported(Reason.UNSUPPORTED_OPERATION, what, whole=True)
     referent = args[0].realize(tx)
     kind = referent.python_type(tx)
     if not kind.__weakrefoffset__:
         tx.raise_(TypeError, f"cannot create weak reference to '{kind.__name__}' object")
-    made: dict[Any, Any] = tx.reads.setdefault((0, "weak references"), {})
+    made: dict[Any, Any] = tx.reads.setdefault(_MADE, {})
     return made.setdefault(referent, MadeWeakReferenceVariable(referent))
+
+
+@builtin(_weakref.proxy)
+def _proxy(tx: Tx, referent: Var, callback: Var | None = None, /) -> Any:
+    raise Unsupported(Reason.UNSUPPORTED_OPERATION, "making a weak proxy", whole=True)
+
+
+def check_none_made(tx: Tx, codegen: Any) -> None:
+    """Break where a reference would become real at a cut: behind it locals that nothing reads are gone."""
+    for reference in tx.reads.get(_MADE, {}).values():
+        if codegen.has_made(reference):
+            raise Unsupported(Reason.UNSUPPORTED_VALUE, "a weak reference that was made before a cut")
 
 
 def _is_none(tx: Tx, args: Sequence[Any]) -> bool:

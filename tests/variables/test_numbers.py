@@ -1,5 +1,6 @@
 """Arithmetic of numbers that change from call to call: results, errors and types are Python's own."""
 
+import array
 import math
 
 import pytest
@@ -125,3 +126,49 @@ def test_the_root_of_a_size():
 
     calls = [(torch.ones(2, n),) for n in (5, 6, 7, 9)]
     check(program, torch.ones(2, 4), then=calls, recompiles=1)
+
+
+class Text(str):
+    pass
+
+
+class Bytes(bytes):
+    pass
+
+
+class Array(bytearray):
+    pass
+
+
+class Truncated:
+    def __trunc__(self):
+        return 5
+
+
+@pytest.mark.parametrize("made_by", [int, float, complex])
+@pytest.mark.parametrize(
+    "value",
+    [
+        Text("12"),
+        Bytes(b"13"),
+        Array(b"14"),
+        bytearray(b"7"),
+        array.array("b", b"5"),
+        Truncated(),
+        [],
+        {},
+        None,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.filterwarnings("ignore:The delegation of int")
+def test_numbers_made_of_objects(made_by, value):
+    def program(x):
+        y = x + 1
+        try:
+            number = made_by(value)
+        except TypeError as error:
+            number = str(error)
+        return y * 2, number
+
+    check(program, torch.ones(2), graphs=None, breaks=None)

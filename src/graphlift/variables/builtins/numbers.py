@@ -18,6 +18,7 @@ from graphlift.variables.builtins.registry import PURE, builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.folding import fold, is_symbolic, known, known_all
 from graphlift.variables.slots import attributes, calls, operators
+from graphlift.variables.slots.type_lookup import mro_of
 
 _LEFT_OUT = {"perm", "comb", "factorial", "pow", "prod", "ldexp", "floor", "ceil", "trunc"}
 
@@ -132,10 +133,33 @@ def _number(tx: Tx, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any], n
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{cls.__name__}() of values that are not known")
     value = args[0].realize(tx)
     for name in names:
+        if name == "__trunc__" and attributes.user_special(tx, value, name):
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, "int() by `__trunc__`, which warns")
         made = special(tx, value, name)
         if made is not None:
             return _checked(tx, cls, name, made, value)
+    if _may_hold_text(value.python_type(tx)):
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{cls.__name__}() of {value!r}, which may hold text")
     return _no_number(tx, cls, value)
+
+
+#: Classes written in C whose objects, and those of classes derived from them, are no buffers.
+_NO_BUFFERS: Final = frozenset(
+    {object, list, dict, tuple, set, frozenset, type, type(None), slice, range, int, float, complex}
+)
+_HEAP_TYPE: Final = 1 << 9
+_IMMUTABLE_TYPE: Final = 1 << 8
+
+
+def _may_hold_text(cls: type) -> bool:
+    """Whether numbers may be read from objects of the class as from text: strings, and what is a buffer."""
+    if hasattr(cls, "__buffer__"):
+        return True
+    return any(_is_written_in_c(base) and base not in _NO_BUFFERS for base in mro_of(cls))
+
+
+def _is_written_in_c(cls: type) -> bool:
+    return not cls.__flags__ & _HEAP_TYPE or bool(cls.__flags__ & _IMMUTABLE_TYPE)
 
 
 def _checked(tx: Tx, cls: type, name: str, made: VariableTracker, value: VariableTracker) -> Any:

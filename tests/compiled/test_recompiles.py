@@ -13,7 +13,7 @@ import torch
 
 import graphlift
 from graphlift import _C, config, convert_frame, events
-from graphlift.testing import CompileCounter
+from graphlift.testing import CompileCounter, check
 
 X = torch.ones(3)
 
@@ -213,3 +213,13 @@ def test_library_frames_are_no_roots(counter):
         graphlift.compile(program, backend=counter)(X)
     files = {event.code.co_filename for event in heard}
     assert files == {__file__}
+
+
+def test_numbers_of_thousands_of_digits_are_told_in_another_way():
+    def program(x, n, table):
+        return x + n % 7, table.get(n)
+
+    huge = 10**5000
+    calls = [(torch.ones(2), n, {n: 1}) for n in (huge, huge + 1, -huge)]
+    checked = check(program, *calls[0], then=calls[1:], recompiles=None)
+    assert any("bits" in text for text in checked.captured.recompiles)

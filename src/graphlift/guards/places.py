@@ -360,8 +360,17 @@ def read(rows: Sequence[Row], index: int, function: Any, params: Sequence[Any]) 
 # --- what people call them -----------------------------------------------------------------------------
 
 
+def plain_repr(value: Any) -> str:
+    """The ``repr`` of a value of a builtin class; Python refuses that of a number of thousands of digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        bits = f" of {value.bit_length()} bits" if isinstance(value, int) else ""
+        return f"<{type(value).__qualname__}{bits}>"
+
+
 def _key_name(key: Any) -> str:
-    return repr(key) if type(key) is not weakref.ref else f"<{type(held(key)).__qualname__}>"
+    return plain_repr(key) if type(key) is not weakref.ref else f"<{type(held(key)).__qualname__}>"
 
 
 def _dict_value_name(rows: Sequence[Row], names: dict[int, str], row: Row) -> str:

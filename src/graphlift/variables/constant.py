@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import BuiltinFunctionType, ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any, Final, TypeVar
 
+from graphlift.guards.places import plain_repr
 from graphlift.operators import COMPARE, UNARY
 from graphlift.protocol import Codegen, Tx
 from graphlift.reasons import Reason
@@ -264,4 +265,4 @@ class ConstantVariable(VariableTracker):
         codegen.load_const(self.value)
 
     def __repr__(self) -> str:
-        return f"ConstantVariable({type(self.value).__name__}: {self.value!r})"
+        return f"ConstantVariable({type(self.value).__name__}: {plain_repr(self.value)})"

@@ -6,7 +6,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from graphlift.guards.holding import GONE
-from graphlift.guards.places import MISSING
+from graphlift.guards.places import MISSING, plain_repr
 
 _PLAIN: Final = frozenset({int, float, bool, complex, bytes, str, type(None), type(...), range})
 _LIMIT: Final = 80
@@ -20,7 +20,7 @@ def show(value: Any) -> str:
     """A value in a few words."""
     kind = type(value)
     if kind in _PLAIN:
-        return _shorten(repr(value))
+        return _shorten(plain_repr(value))
     if value is MISSING or value is GONE:
         return repr(value)
     if kind in (tuple, list, frozenset, set):

@@ -323,3 +323,97 @@ def test_absence_is_guarded():
     assert torch.equal(compiled(X), X * 7)
     del namespace["abs"]
     assert torch.equal(compiled(X), X * 2)
+
+
+# --- objects that are one at one call and two at another ---------------------------------------------
+
+
+class WithSlots:
+    __slots__ = ("n",)
+
+    def __init__(self):
+        self.n = 0
+
+
+def _list_grows(a, b):
+    a.append(1)
+    return len(b)
+
+
+def _set_grows(a, b):
+    a.add(1)
+    return len(b)
+
+
+def _key_is_stored(a, b):
+    a["k"] = 2
+    return b.get("k", 0)
+
+
+def _slot_is_written(a, b):
+    a.n += 1
+    return b.n
+
+
+def _gradient_is_dropped(a, b):
+    a.grad = None
+    return 0 if b.grad is None else 1
+
+
+def _arguments_are_replaced(a, b):
+    a.args = (5,)
+    return b.args[0]
+
+
+def _leaf():
+    leaf = torch.ones(2, requires_grad=True)
+    leaf.grad = torch.ones(2)
+    return leaf
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (list, _list_grows),
+        (set, _set_grows),
+        (dict, _key_is_stored),
+        (WithSlots, _slot_is_written),
+        (_leaf, _gradient_is_dropped),
+        (lambda: ValueError(1), _arguments_are_replaced),
+    ],
+    ids=lambda value: value.__name__,
+)
+def test_what_is_written_through_one_name_is_seen_through_another(make, change):
+    def program(x, a, b):
+        return x + change(a, b)
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    for same in (False, True, False):
+        results = []
+        for run in (program, compiled):
+            one = make()
+            results.append(run(X, one, one if same else make()))
+        assert torch.equal(*results)
+
+
+def test_a_list_shared_by_two_objects():
+    def program(x, a, b):
+        a.n.append(1)
+        return x + len(b.n)
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    for shared in (False, True, False):
+        one, two = Holder([]), Holder([])
+        if shared:
+            two.n = one.n
+        assert torch.equal(compiled(X, one, two), X + shared)
+
+
+def test_another_nan_is_another_key():
+    def program(x, table, key):
+        return x + table.get(key, 0)
+
+    other = float("nan")
+    compiled = graphlift.compile(program, backend="eager")
+    for key in (NAN, other, NAN):
+        assert torch.equal(compiled(X, {NAN: 1}, key), X + (key is NAN))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import sys
+import types
 
+import pytest
 import torch
 
 import graphlift
@@ -63,3 +66,37 @@ def test_builtins_of_ones_own_are_guarded():
     assert torch.equal(compiled(torch.ones(2), [1]), torch.full((2,), 7.0))
     function.__builtins__["len"] = lambda _: 9
     assert torch.equal(compiled(torch.ones(2), [1]), torch.full((2,), 9.0))
+
+
+@pytest.fixture
+def package(monkeypatch):
+    """A package with a `__getattr__` that notes what it is asked for."""
+    made, asked = types.ModuleType("noted_package"), []
+
+    def getattr_(name):
+        asked.append(name)
+        if name == "lazy":
+            return 7
+        raise AttributeError(name)
+
+    made.__path__, made.__getattr__ = [], getattr_
+    submodule = types.ModuleType("noted_package.submodule")
+    submodule.v = 3
+    monkeypatch.setitem(sys.modules, "noted_package", made)
+    monkeypatch.setitem(sys.modules, "noted_package.submodule", submodule)
+    return asked
+
+
+def test_a_package_s_getattr_is_asked_as_often_as_python_asks(package):
+    def program(x):
+        from noted_package import lazy, submodule
+
+        return x + lazy + submodule.v
+
+    compiled = graphlift.compile(program, backend="eager")
+    counts = []
+    for run in (program, compiled, compiled):
+        package.clear()
+        assert torch.equal(run(torch.ones(2)), torch.full((2,), 11.0))
+        counts.append(sorted(package))
+    assert counts[0] == counts[1] == counts[2]

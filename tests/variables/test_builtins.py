@@ -10,10 +10,12 @@ import heapq
 import math
 import numbers
 import operator
+import typing
 
 import pytest
 import torch
 
+import graphlift
 from graphlift.testing.check import check
 
 
@@ -436,3 +438,119 @@ def test_globals():
         return x * g["LIMIT"], "nothing" in g, g.get("LIMIT")
 
     check(fn, torch.ones(2), fullgraph=True)
+
+
+def test_parameters_that_can_be_named():
+    def fn(x, numbers, half):
+        return (
+            x + 1,
+            sum(numbers, start=10),
+            round(number=half, ndigits=1),
+            pow(base=2, exp=3),
+            pow(2, 3, mod=5),
+            bisect.bisect_left(a=numbers, x=2),
+            math.prod(numbers, start=4),
+            functools.partial(pow, exp=2)(base=3),
+        )
+
+    check(fn, torch.ones(2), [1, 2], 1.567, fullgraph=True)
+
+
+def test_none_in_place_of_arguments_is_not_what_fails():
+    def fn(x):
+        try:
+            return x + 1, max(), sum(1, 2, 3)
+        except TypeError as error:
+            return x + 2, str(error)
+
+    check(fn, torch.ones(2), fullgraph=True)
+
+
+class Checks:
+    def __instancecheck__(self, instance):
+        return instance == 1
+
+    def __subclasscheck__(self, cls):
+        return cls is str
+
+
+def test_checks_against_what_is_no_class():
+    def fn(x, checks):
+        found = [isinstance(value, checks) for value in (1, 2)] + [isinstance(2, (checks, int))]
+        found += [issubclass(cls, checks) for cls in (str, int)]
+        for kind in (typing.Sequence, typing.Mapping, typing.Callable, typing.Optional[list], 5, "int"):
+            for value in ([1], {}, 1, len):
+                try:
+                    found.append(isinstance(value, kind))
+                except TypeError as error:
+                    found.append(str(error))
+        return x + 1, found
+
+    check(fn, torch.ones(2), Checks(), graphs=None, breaks=None, recompiles=None)
+
+
+class Word(str):
+    pass
+
+
+class Count(int):
+    def __index__(self):
+        return 7
+
+
+def test_texts_and_numbers_of_derived_classes():
+    def fn(x, word, count):
+        found = [int(word), float(word), complex(word), "a" + word, word + "a", word in "456"]
+        return x + 1, found, [10, 20, 30][count], list(range(count)), "abc"[count], operator.index(count)
+
+    check(fn, torch.ones(2), Word("5"), Count(2), graphs=None, breaks=None, recompiles=None)
+
+
+def test_an_id_among_numbers():
+    def fn(x, seen, by_id, value):
+        pairs = {(id(value), 1): 2}
+        key = next(iter(by_id))
+        return x + 1, id(value) in seen, by_id.get(id(value)), pairs.get((key, 1)), key in {id(value)}
+
+    value = [1]
+    for compiled in (fn, graphlift.compile(fn, backend="eager")):
+        for other in (value, [2]):
+            for seen in (value, other):
+                found = compiled(torch.ones(2), {id(seen)}, {id(seen): 3}, other)[1:]
+                same = seen is other
+                assert found == (same, 3 if same else None, 2 if same else None, same)
+
+
+def test_methods_of_builtin_objects_are_compared():
+    def fn(x, a, b):
+        return x + 1, a.append == a.append, a.append == b.append, a.append != a.append, a.append == a.extend
+
+    check(fn, torch.ones(2), [1], [1], fullgraph=True)
+
+
+class OwnNext:
+    def __next__(self):
+        return "of the class"
+
+
+def test_next_is_looked_up_on_the_class():
+    a = OwnNext()
+    a.__next__ = lambda: "of the instance"
+    check(lambda x, a: (x + 1, next(a), next(a, None)), torch.ones(2), a, fullgraph=True)
+
+
+class NotedIndex:
+    def __init__(self, noted, value):
+        self.noted, self.value = noted, value
+
+    def __index__(self):
+        self.noted.append(self.value)
+        return self.value
+
+
+def test_parts_of_a_slice_are_asked_in_order():
+    def fn(x, items, noted):
+        start, stop, step = (NotedIndex(noted, value) for value in (0, 3, 2))
+        return x + 1, items[start:stop:step]
+
+    check(fn, torch.ones(2), [1, 2, 3, 4], [], fullgraph=True, recompiles=None, warm=False)

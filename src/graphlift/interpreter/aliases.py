@@ -42,7 +42,8 @@ def assume_distinct(heap: Heap, assumptions: Assumptions, tx: Tx) -> None:
 
 def _was_used(handle: Handle) -> bool:
     """Whether the capture looked into the object or wrote to it."""
-    return bool(handle.dirty or handle.table or handle.items or handle.absent or handle.complete)
+    looked_into = handle.table is not None or handle.items is not None or handle.slots is not None
+    return bool(handle.dirty or looked_into or handle.absent or handle.complete)
 
 
 def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> None:

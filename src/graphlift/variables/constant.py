@@ -109,6 +109,8 @@ class ConstantVariable(VariableTracker):
 
     def hash_key(self, tx: Tx) -> Hashable:
         value: Hashable = self.value
+        if value != value and self.source is not None:
+            tx.fail(Reason.IDENTITY, "a key that is not a number, and so equal to itself alone")
         return value
 
     def truth(self, tx: Tx) -> bool:
@@ -198,7 +200,7 @@ class ConstantVariable(VariableTracker):
     def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
         if not self.is_text():
             return NOT_IMPLEMENTED
-        value = known(tx, item)
+        value = known(tx, beneath(tx, item, type(self.value)))
         if value is UNKNOWN:
             value = item.python_type(tx)
             tx.raise_(TypeError, f"'in <string>' requires string as left operand, not {value.__name__}")
@@ -247,6 +249,9 @@ class ConstantVariable(VariableTracker):
     def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
         if not self.is_text():
             return NOT_IMPLEMENTED
+        text = beneath(tx, other, type(self.value))
+        if isinstance(text, ConstantVariable) and type(text.value) is type(self.value):
+            return fold_binary(tx, "+", self.value, text.value)
         name = other.python_type(tx).__name__
         if type(self.value) is str:
             tx.raise_(TypeError, f'can only concatenate str (not "{name}") to str')
@@ -266,3 +271,17 @@ class ConstantVariable(VariableTracker):
 
     def __repr__(self) -> str:
         return f"ConstantVariable({type(self.value).__name__}: {plain_repr(self.value)})"
+
+
+def beneath(tx: Tx, var: VariableTracker, *kinds: type) -> VariableTracker:
+    """The builtin part of an object of a class derived from one of `kinds`, else itself; a break where the
+    object is of such a class and the part is not known."""
+    part = getattr(var, "storage", None)
+    if isinstance(part, ConstantVariable):
+        return part
+    cls = var.python_type(tx)
+    if cls not in kinds and any(kind in cls.__mro__ for kind in kinds):
+        tx.fail(
+            Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from a builtin class"
+        )
+    return var

@@ -53,6 +53,49 @@ class OpenKey:
         return f"OpenKey({self.var!r})"
 
 
+@final
+class IdKey:
+    """A key that is ``id(value)``: equal to itself, and to what integers nobody knows."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, tx: Tx, var: Var) -> None:
+        self.var: Final = var
+        tx.reads[_IDS] = True
+
+    def __hash__(self) -> int:
+        return hash(self.var)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is IdKey and self.var is other.var
+
+
+#: Where `tx.reads` keeps that an ``id()`` was used as a key.
+_IDS: Final = (0, "ids as keys")
+
+
+def check_ids(tx: Tx, table: Table, identity: Hashable) -> None:
+    """Break where a number and an ``id()`` would have to be compared to find a key."""
+    if _IDS not in tx.reads:
+        return
+    holds = _holds_id(identity)
+    if holds or isinstance(identity, (int, float, tuple, frozenset)):
+        for key in table:
+            if _holds_id(key) is not holds and isinstance(key, (int, float, tuple, frozenset, IdKey)):
+                tx.fail(Reason.IDENTITY, "an id() looked for among numbers")
+
+
+def _holds_id(identity: Hashable) -> bool:
+    if isinstance(identity, tuple | frozenset):
+        return any(map(_holds_id, identity))
+    return type(identity) is IdKey
+
+
+def ids_met(tx: Tx) -> bool:
+    """Whether this capture used an ``id()`` as a key."""
+    return _IDS in tx.reads
+
+
 #: Where `tx.reads` keeps that there is such a key in this capture.
 _MET: Final = (0, "open keys")
 

@@ -116,6 +116,8 @@ class DictVariable(BuiltinObjectVariable):
 
     def _located(self, tx: Tx, key: VariableTracker, identity: Hashable) -> Hashable:
         """What stands for the key that Python finds here for `key`; `identity` where it finds none."""
+        if keys.ids_met(tx):
+            keys.check_ids(tx, self.table(tx), identity)
         if keys.any_met(tx):
             if keys.is_open(identity):
                 self.table(tx)

@@ -178,6 +178,13 @@ class BuiltinMethodVariable(VariableTracker):
             return self
         return self.refuse(tx, f"attribute {name!r}")
 
+    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if op not in ("==", "!=") or not isinstance(other, BuiltinMethodVariable):
+            return NOT_IMPLEMENTED
+        owners = self.instance.realize(tx), other.instance.realize(tx)
+        same = self.name == other.name and operators.same_object(tx, *owners)
+        return tx.make.constant(same is (op == "=="))  # type: ignore[return-value]
+
     def hash_key(self, tx: Tx) -> Hashable:
         return self.refuse(tx, "hash()")
 

@@ -63,7 +63,7 @@ class SliceVariable(BuiltinObjectVariable):
 
     def resolve(self, tx: Tx, length: int) -> tuple[int, int, int]:
         """``slice.indices(length)``: start, stop and step for a sequence of that length."""
-        start, stop, step = (self._part(tx, part) for part in self.parts)
+        step, start, stop = (self._part(tx, self.parts[index]) for index in (2, 0, 1))  # as CPython does
         try:
             return slice(start, stop, step).indices(length)
         except ValueError as error:

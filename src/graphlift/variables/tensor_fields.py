@@ -46,9 +46,18 @@ def lookup_field(tx: Tx, value: GraphValue, name: str) -> Var | None:
 
 
 def grad_slot(tx: Tx, value: GraphValue) -> Handle | None:
-    """The handle of what the program wrote to an input's ``grad``, or None."""
-    owner = None if value.real is None else tx.heap.known(value.real)
-    return None if owner is None else owner.slots
+    """The handle of what the program wrote to an input's ``grad``; None for what the graph made.
+
+    That it was asked for is what tells inputs whose ``grad`` is taken to be another one's.
+    """
+    if value.real is None or value.source is None:
+        return None
+    owner = tx.heap.handle_of(value.real, value.source)
+    if owner.slots is None:
+        owner.slots = Handle(value.real, value.source)
+        owner.slots.table = {}
+        owner.slots.tracker = value.var
+    return owner.slots
 
 
 def _store_grad(tx: Tx, value: GraphValue, stored: Var) -> None:
@@ -58,12 +67,9 @@ def _store_grad(tx: Tx, value: GraphValue, stored: Var) -> None:
         tx.fail(Reason.UNSUPPORTED_OPERATION, "setting attribute 'grad' of a tensor that the graph made")
     if not (tracker.is_constant() and tracker.as_constant() is None):
         tx.fail(Reason.UNSUPPORTED_OPERATION, "setting attribute 'grad' to another value than None")
-    owner = tx.heap.handle_of(value.real, value.source)
-    if owner.slots is None:
-        owner.slots = Handle(value.real, value.source)
-        owner.slots.table = {}
-        owner.slots.tracker = value.var
-    tx.heap.put(owner.slots, "grad", (tx.make.constant("grad"), tracker))
+    slot = grad_slot(tx, value)
+    assert slot is not None
+    tx.heap.put(slot, "grad", (tx.make.constant("grad"), tracker))
 
 
 def write_back_fields(codegen: Codegen, tensor: Var, handle: Handle) -> None:

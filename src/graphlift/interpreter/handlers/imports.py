@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import builtins
 import sys
+from types import ModuleType
 
+from graphlift.errors import ObservedException
 from graphlift.interpreter.dispatch import Translator, handler
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
 from graphlift.sources import GlobalSource, ObjectSource
 from graphlift.variables import namespace
 from graphlift.variables.slots import attributes
+from graphlift.variables.slots.type_lookup import mro_of
 
 
 def _loaded(tx: Translator, name: str) -> Var:
@@ -18,6 +21,8 @@ def _loaded(tx: Translator, name: str) -> Var:
     module = sys.modules.get(name)
     if module is None:
         tx.fail(Reason.SIDE_EFFECT, f"import of {name!r}, which is not loaded yet")
+    if ModuleType not in mro_of(type(module)):
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object in the place of the module {name!r}")
     return tx.make.from_value(module, ObjectSource(None, name))
 
 
@@ -44,9 +49,9 @@ _IMPORT = builtins.__import__
 
 def _check_submodules(tx: Translator, package: str, names: tuple[str, ...]) -> None:
     """Break where ``from package import name`` imports a module that is not loaded yet."""
-    module = sys.modules[package]
-    for name in names if hasattr(module, "__path__") else ():
-        if not hasattr(module, name) and f"{package}.{name}" not in sys.modules:
+    own = vars(sys.modules[package])  # read past a `__getattr__` of the module's
+    for name in names if "__path__" in own else ():
+        if name not in own and (f"{package}.{name}" not in sys.modules or "__getattr__" in own):
             tx.fail(Reason.SIDE_EFFECT, f"import of '{package}.{name}', which is not loaded yet")
 
 
@@ -66,10 +71,14 @@ def IMPORT_NAME(tx: Translator, name: str) -> None:
 @handler
 def IMPORT_FROM(tx: Translator, name: str) -> None:
     module = tx.stack[-1].realize(tx)
-    if attributes.hasattr_(tx, module, name):
+    try:
         tx.stack.append(attributes.getattr_(tx, module, name))
+    except ObservedException as error:
+        if AttributeError not in mro_of(error.value.python_type(tx)):
+            raise
+    else:
         return
-    full = f"{getattr(module.value, '__name__', None)}.{name}"
+    full = f"{vars(module.value).get('__name__')}.{name}"
     if full not in sys.modules:
         tx.fail(Reason.SIDE_EFFECT, f"import of {name!r} from {module!r}")
     tx.stack.append(_loaded(tx, full))

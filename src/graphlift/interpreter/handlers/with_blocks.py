@@ -29,12 +29,12 @@ def BEFORE_WITH(tx: Translator, operand: None) -> None:
 
 @handler
 def WITH_EXCEPT_START(tx: Translator, operand: None) -> None:
-    value = tx.stack[-1]
-    cls = attributes.getattr_(tx, value, "__class__")
+    value = tx.stack[-1].realize(tx)
+    cls = attributes.class_of(tx, value, value.python_type(tx))
     leave = tx.stack[-4].realize(tx)
     if tx.takes("__exit__", leave):
         tx.last_call(leave)
-    tx.stack.append(tx.call(leave, [cls, value, value.realize(tx).traceback(tx)]))
+    tx.stack.append(tx.call(leave, [cls, value, value.traceback(tx)]))
 
 
 @family("BEFORE_ASYNC_WITH")

@@ -16,6 +16,7 @@ from graphlift.variables.base import UNKNOWN, VariableTracker
 from graphlift.variables.builtin_object import constant, make_tuple
 from graphlift.variables.builtins.registry import PURE, builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
+from graphlift.variables.constant import ConstantVariable, beneath
 from graphlift.variables.folding import fold, is_symbolic, known, known_all
 from graphlift.variables.slots import attributes, calls, operators
 from graphlift.variables.slots.type_lookup import mro_of
@@ -138,6 +139,9 @@ def _number(tx: Tx, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any], n
         made = special(tx, value, name)
         if made is not None:
             return _checked(tx, cls, name, made, value)
+    text = beneath(tx, value, str, bytes, bytearray)
+    if isinstance(text, ConstantVariable) and text.is_text():
+        return fold(tx, cls, text.value)
     if _may_hold_text(value.python_type(tx)):
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"{cls.__name__}() of {value!r}, which may hold text")
     return _no_number(tx, cls, value)

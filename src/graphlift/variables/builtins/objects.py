@@ -5,7 +5,7 @@ from __future__ import annotations
 import _abc  # type: ignore[import-not-found]
 import _thread
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from graphlift.errors import ObservedException
 from graphlift.protocol import Codegen, Tx, Var
@@ -19,7 +19,7 @@ from graphlift.variables.object_methods import constant_name
 from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.slots import attributes, items, operators
 from graphlift.variables.slots.class_checks import abstract, is_instance, is_subclass
-from graphlift.variables.slots.type_lookup import type_lookup
+from graphlift.variables.slots.type_lookup import Binding, type_lookup
 
 refused(Reason.INPUT_OUTPUT, input, open)
 refused(Reason.DEBUGGER, breakpoint)
@@ -33,17 +33,21 @@ def _len(tx: Tx, value: Var) -> Any:
 
 @builtin(isinstance)
 def _isinstance(tx: Tx, value: Var, kinds: Var) -> Any:
-    text = "isinstance() arg 2 must be a type, a tuple of types, or a union"
-    return any_class(tx, kinds, text, lambda kind: is_instance(tx, value.realize(tx), kind))
+    asked = _Asked("__instancecheck__", "isinstance() arg 2 must be a type, a tuple of types, or a union")
+    return _any_class(tx, value, kinds, asked, lambda kind: is_instance(tx, value.realize(tx), kind))
 
 
 @builtin(issubclass)
 def _issubclass(tx: Tx, value: Var, kinds: Var) -> Any:
-    cls = value.realize(tx)
-    if not isinstance(cls, ClassVariable):
-        tx.raise_(TypeError, "issubclass() arg 1 must be a class")
-    text = "issubclass() arg 2 must be a class, a tuple of classes, or a union"
-    return any_class(tx, kinds, text, lambda kind: is_subclass(tx, cls, kind))
+    asked = _Asked("__subclasscheck__", "issubclass() arg 2 must be a class, a tuple of classes, or a union")
+
+    def test(kind: ClassVariable) -> bool:
+        cls = value.realize(tx)
+        if not isinstance(cls, ClassVariable):
+            tx.raise_(TypeError, "issubclass() arg 1 must be a class")
+        return is_subclass(tx, cls, kind)
+
+    return _any_class(tx, value, kinds, asked, test)
 
 
 @builtin(_abc._abc_instancecheck)
@@ -59,22 +63,34 @@ def _abc_subclass_check(tx: Tx, cls: Var, subclass: Var, /) -> Any:
     return abstract(tx, kind.value, cls.realize(tx).value)
 
 
-def any_class(tx: Tx, kinds: Var, text: str, test: Callable[[ClassVariable], bool]) -> bool:
-    """Whether `test` holds for a class or for one of nested tuples or a union of classes.
+class _Asked(NamedTuple):
+    """What is asked of classes: the special method, and the text of the error for what is none."""
 
-    Raises a TypeError with `text` in the program for anything else.
+    special: str
+    text: str
+
+
+def _any_class(tx: Tx, value: Var, kinds: Var, asked: _Asked, test: Callable[[ClassVariable], bool]) -> bool:
+    """Whether `test` holds for a class or for one of nested tuples or a union of classes; an object whose
+    class has the special method is asked by it.
+
+    Raises a TypeError in the program for anything else.
     """
     kind = kinds.realize(tx)
     if isinstance(kind, ClassVariable):
         return test(kind)
     if isinstance(kind, TupleVariable):
-        return any(any_class(tx, item, text, test) for item in kind.items)
-    if kind.is_constant() and kind.as_constant() is None:
-        return tx.raise_(TypeError, text)
+        return any(_any_class(tx, value, item, asked, test) for item in kind.items)
     args = union_members(tx, kind)
-    if args is None:
-        tx.raise_(TypeError, text)
-    return any(any_class(tx, _class_of_none(tx, arg), text, test) for arg in args)
+    if args is not None:
+        return any(_any_class(tx, value, _class_of_none(tx, arg), asked, test) for arg in args)
+    cls = kind.python_type(tx)
+    hook = type_lookup(tx, cls, asked.special)
+    if hook is None:
+        return tx.raise_(TypeError, asked.text)
+    if hook.binding is Binding.C_METHOD:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {kind!r}")
+    return operators.is_true(tx, attributes.call_attr(tx, hook, kind, cls, [value]))
 
 
 def union_members(tx: Tx, kind: VariableTracker) -> Sequence[Var] | None:
@@ -180,7 +196,7 @@ class IdentityVariable(BuiltinObjectVariable):
         return int
 
     def hash_key(self, tx: Tx) -> Hashable:
-        return (IdentityVariable, self.value)
+        return keys.IdKey(tx, self.value)
 
     def store_key(self, tx: Tx) -> Hashable:
         if self.value.is_constant():  # equal constants may be one object or not

@@ -6,7 +6,7 @@ import sys
 
 from graphlift.protocol import Tx, Var
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.constant import ConstantVariable, beneath
 from graphlift.variables.folding import known
 from graphlift.variables.slots import attributes, calls
 
@@ -25,6 +25,9 @@ def index_(tx: Tx, a: Var) -> int:
     value = known(tx, operand)  # a symbolic number is settled by that
     if isinstance(value, int):
         return int(value)
+    part = beneath(tx, operand, int)
+    if part is not operand and isinstance(part, ConstantVariable) and isinstance(part.value, int):
+        return int(part.value)  # an integer of a derived class is its own index
     method = attributes.lookup_special(tx, operand, "__index__") if has_index(tx, operand) else None
     if method is None:
         operand.type_error(tx, "'{}' object cannot be interpreted as an integer")

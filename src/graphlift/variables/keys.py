@@ -74,20 +74,20 @@ class IdKey:
 _IDS: Final = (0, "ids as keys")
 
 
-def check_ids(tx: Tx, table: Table, identity: Hashable) -> None:
-    """Break where a number and an ``id()`` would have to be compared to find a key."""
-    if _IDS not in tx.reads:
+def check_ids(tx: Tx, found: Iterable[Hashable], identity: Hashable) -> None:
+    """Break where a number and an ``id()`` would have to be compared to find a key among those `found`."""
+    holds = holds_id(identity)
+    if not holds and not isinstance(identity, (int, float, tuple, frozenset)):
         return
-    holds = _holds_id(identity)
-    if holds or isinstance(identity, (int, float, tuple, frozenset)):
-        for key in table:
-            if _holds_id(key) is not holds and isinstance(key, (int, float, tuple, frozenset, IdKey)):
-                tx.fail(Reason.IDENTITY, "an id() looked for among numbers")
+    for key in found:
+        if holds_id(key) is not holds and isinstance(key, (int, float, tuple, frozenset, IdKey)):
+            tx.fail(Reason.IDENTITY, "an id() looked for among numbers")
 
 
-def _holds_id(identity: Hashable) -> bool:
+def holds_id(identity: Hashable) -> bool:
+    """Whether a key is, or holds, an ``id()``."""
     if isinstance(identity, tuple | frozenset):
-        return any(map(_holds_id, identity))
+        return any(map(holds_id, identity))
     return type(identity) is IdKey
 
 

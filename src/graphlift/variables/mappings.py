@@ -114,10 +114,18 @@ class DictVariable(BuiltinObjectVariable):
     def _value(self, tx: Tx, identity: Hashable) -> VariableTracker | None:
         return cast("VariableTracker | None", namespace.lookup(tx, self.handle, identity))
 
+    def _check_ids(self, tx: Tx, identity: Hashable) -> None:
+        handle = self.handle
+        if handle.complete or not keys.holds_id(identity):
+            keys.check_ids(tx, handle.table or (), identity)
+            return
+        keys.check_ids(tx, dict.__iter__(handle.real), identity)  # where it breaks nothing need be guarded
+        keys.check_ids(tx, self.table(tx), identity)
+
     def _located(self, tx: Tx, key: VariableTracker, identity: Hashable) -> Hashable:
         """What stands for the key that Python finds here for `key`; `identity` where it finds none."""
         if keys.ids_met(tx):
-            keys.check_ids(tx, self.table(tx), identity)
+            self._check_ids(tx, identity)
         if keys.any_met(tx):
             if keys.is_open(identity):
                 self.table(tx)

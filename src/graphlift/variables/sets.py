@@ -147,7 +147,8 @@ class SetVariable(BuiltinObjectVariable):
         """What stands for the element that Python finds here for `item`."""
         table = self.table(tx)
         identity = _element_key(tx, item)
-        keys.check_ids(tx, table, identity)
+        if keys.ids_met(tx):
+            keys.check_ids(tx, table, identity)
         return keys.located(tx, self.handle, item, identity) if table else identity
 
     @method()

@@ -548,3 +548,19 @@ def test_defaults_of_an_existing_function_that_the_program_replaces():
         return program, [torch.ones(2)]
 
     check_fresh(make)
+
+
+def test_errors_of_calls_name_the_module_of_a_function_made_inside():
+    def program(x, bad):
+        def made(*args, **kwargs):
+            return args
+
+        found = []
+        for call in (lambda: made(*bad), lambda: made(**bad), lambda: made(**{"a": 1}, **{"a": 2})):
+            try:
+                call()
+            except TypeError as error:
+                found.append(str(error))
+        return x + 1, found
+
+    check(program, X, 5, fullgraph=True)

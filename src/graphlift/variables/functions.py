@@ -146,7 +146,12 @@ class FunctionVariable(VariableTracker):
 
     def called_name(self, tx: Tx) -> str:
         """See `slots.calls.callable_name`."""
-        module = None if self.real is None else self.real.__module__
+        module: str | None
+        if self.real is not None:
+            module = self.real.__module__
+        else:
+            found = self.read_member(tx, _FIELDS["__module__"], "__module__").realize(tx)
+            module = found.as_constant() if found.is_constant() else None
         return self.qualname() if module in (None, "builtins") else f"{module}.{self.qualname()}"
 
     # --- calls -----------------------------------------------------------------------------------

@@ -593,3 +593,47 @@ def test_shared_objects_stay_one():
         return program, (X, a, b)
 
     check_fresh(make)
+
+
+def test_a_descriptor_that_only_sets():
+    class OnlySets:
+        def __set__(self, instance, value):
+            instance.__dict__["v"] = value
+
+    class Holder:
+        v = OnlySets()
+
+    def program(x):
+        holder = Holder()
+        before = holder.v is Holder.v
+        holder.v = 42
+        return x + holder.v, before, holder.v
+
+    check(program, X)
+
+
+def test_methods_in_c_stand_on_classes_under_any_name():
+    def program(x):
+        class Local(list):
+            add = list.append
+            __hash__ = object.__hash__
+            __repr__ = list.__len__
+
+        local = Local()
+        local.add(x)
+        try:
+            repr(local)
+        except TypeError as error:
+            return local[0] + len(local), {local: 1}[local], str(error)
+
+    check(program, X)
+
+
+def test_names_of_attributes_must_be_strings():
+    def program(x):
+        try:
+            type.__getattribute__(int, 3)
+        except TypeError as error:
+            return x + 1, str(error)
+
+    check(program, X)

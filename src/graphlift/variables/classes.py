@@ -21,7 +21,7 @@ from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, Variab
 from graphlift.variables.builder import wraps_if
 from graphlift.variables.class_dicts import ClassDictVariable
 from graphlift.variables.constant import ConstantVariable
-from graphlift.variables.object_methods import OBJECT_METHODS
+from graphlift.variables.object_methods import OBJECT_METHODS, constant_name
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.class_checks import plain_is_instance
 from graphlift.variables.slots.operators import answer_of
@@ -396,7 +396,7 @@ def _type_call(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[
 
 
 def _type_getattribute(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    name = args[0].realize(tx).as_constant()
+    name = constant_name(tx, args[0])
     found = cls.type_getattr(tx, name)
     if found is None:
         tx.raise_(AttributeError, f"type object '{cls.value.__name__}' has no attribute '{name}'")
@@ -404,12 +404,12 @@ def _type_getattribute(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: 
 
 
 def _type_setattr(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    cls.type_setattr(tx, args[0].realize(tx).as_constant(), args[1])
+    cls.type_setattr(tx, constant_name(tx, args[0]), args[1])
     return tx.make.constant(None)
 
 
 def _type_delattr(tx: Tx, cls: ClassVariable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    cls.type_setattr(tx, args[0].realize(tx).as_constant(), None)
+    cls.type_setattr(tx, constant_name(tx, args[0]), None)
     return tx.make.constant(None)
 
 

@@ -163,7 +163,8 @@ def _reduce_ex(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any
     if reduce is not None:
         return attributes.call_attr(tx, reduce, self, cls, [])
     protocol = args[0].realize(tx)
-    if not protocol.is_constant() or protocol.as_constant() < 2 or not _is_followed(tx, cls):
+    number = protocol.as_constant() if protocol.is_constant() else None
+    if not isinstance(number, int) or number < 2 or not _is_followed(tx, cls):
         tx.fail(Reason.UNSUPPORTED_OPERATION, f"copying or pickling of {self!r}")
     items = self.iter_(tx) if issubclass(cls, list) else tx.make.constant(None)
     entries = tx.make.constant(None)

@@ -169,6 +169,8 @@ def attributes(codegen: Codegen, made: Var, handle: Handle) -> None:
     if own is None or not own.table:
         return
     entries = list(own.table.values())
+    if not all(key.is_constant() for key, _ in entries):
+        raise Unsupported(Reason.UNSUPPORTED_VALUE, "an instance dictionary with keys that are no names")
     names = ConstantVariable(tuple(key.as_constant() for key, _ in entries))
     codegen.run(fill_dict, [made, names, *(value for _, value in entries)])
 

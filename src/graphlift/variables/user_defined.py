@@ -306,7 +306,7 @@ class UserDefinedObject(VariableTracker):
         """The C class whose method of this name the class inherits beneath its own overrides."""
         owner: type
         if attr.binding is Binding.C_METHOD:
-            return attr.owner
+            return attr.raw.__objclass__  # type: ignore[no-any-return]
         for owner in mro_of(self.cls):
             found = namespace_of(owner).get(name)
             if found is not None and hasattr(type(found), "__objclass__"):

@@ -186,7 +186,7 @@ def generic_lookup(
     tx: Tx, obj: VariableTracker, cls: type, name: str, attr: TypeAttr | None
 ) -> VariableTracker | None:
     """As `generic_getattr` with the class's look-up done already; None when there is no such attribute."""
-    if attr is not None and attr.is_data:
+    if attr is not None and attr.is_data and attr.binding is not Binding.PLAIN:
         return bind(tx, attr, obj, cls)  # type: ignore[no-any-return]
     own = obj.instance_dict(tx)
     if own is not None:

@@ -79,8 +79,8 @@ class TypeAttr:
     """What a look-up along a class's method resolution order found.
 
     Attributes:
-        raw: the object in the class's namespace; None where `written` is set. In a class made by the program
-            it is a descriptor that came with the making, or None.
+        raw: the object in the class's namespace; None where `written` is set to anything but a C method. In a
+            class made by the program it is a descriptor that came with the making, or None.
         owner: the class in whose namespace it is.
         source: where it can be read again, or `NOWHERE`.
         binding: how it binds to an instance.
@@ -341,8 +341,10 @@ def _lookup_written(tx: Tx, cls: type, name: str, written: dict[type, Handle]) -
 
 def _written_attr(tx: Tx, owner: type, name: str, handle: Handle) -> TypeAttr:
     assert handle.table is not None
-    var: Var = handle.table[name][1]
-    return TypeAttr(None, owner, NOWHERE, *classify_value(tx, var), var)
+    var: Any = handle.table[name][1]
+    binding, is_data = classify_value(tx, var)
+    raw = var.realize(tx).value if binding is Binding.C_METHOD else None
+    return TypeAttr(raw, owner, NOWHERE, binding, is_data, var)
 
 
 def _guard_absent(tx: Tx, classes: list[type], name: str) -> None:

@@ -294,3 +294,23 @@ def test_an_index_that_picks_all_gives_a_view_not_the_tensor():
         return y, y is x, x[...] is x, x[:] is x, x + 1
 
     check(program, torch.ones(2))
+
+
+class Divides:
+    def __floordiv__(self, other):
+        return 1
+
+    def __mod__(self, other):
+        return 2
+
+
+def test_divmod_is_not_floor_division_and_remainder():
+    def program(x, left, right):
+        try:
+            return divmod(left, right), x + 1
+        except TypeError as error:
+            return str(error), x + 1
+
+    x = torch.ones(2)
+    for left, right in ((x, 2), (2, x), (x, x), (x, "a"), (Divides(), 2), (7, 2), (7.5, 2), (True, 2)):
+        check(program, x, left, right, graphs=None, breaks=None, recompiles=None)

@@ -12,14 +12,14 @@ from typing import Any, Final, cast
 from graphlift.polyfills import reductions
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
-from graphlift.variables.base import UNKNOWN, VariableTracker
+from graphlift.variables.base import UNKNOWN, VariableTracker, c_name
 from graphlift.variables.builtin_object import constant, make_tuple
 from graphlift.variables.builtins.registry import PURE, builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import ConstantVariable, beneath
 from graphlift.variables.folding import fold, is_symbolic, known, known_all
 from graphlift.variables.slots import attributes, calls, operators
-from graphlift.variables.slots.type_lookup import mro_of
+from graphlift.variables.slots.type_lookup import mro_of, type_lookup
 
 _LEFT_OUT = {"perm", "comb", "factorial", "pow", "prod", "ldexp", "floor", "ceil", "trunc"}
 
@@ -51,6 +51,10 @@ def _abs(tx: Tx, value: Var) -> Any:
     return value.realize(tx).type_error(tx, "bad operand type for abs(): '{}'") if made is None else made
 
 
+#: Numbers whose ``divmod`` is ``//`` and ``%``.
+_DIVIDED = frozenset({int, float, bool})
+
+
 @builtin(divmod)
 def _divmod(tx: Tx, left: Var, right: Var) -> Any:
     # A division by zero has an error of its own.
@@ -58,10 +62,12 @@ def _divmod(tx: Tx, left: Var, right: Var) -> Any:
     values = None if open_numbers else known_all(tx, (left, right), {})
     if values is not None:
         return fold(tx, divmod, *values[0])
-    if attributes.user_special(tx, left.realize(tx), "__divmod__") or attributes.user_special(
-        tx, right.realize(tx), "__rdivmod__"
-    ):
-        tx.fail(Reason.UNSUPPORTED_BUILTIN, "divmod() of objects with a method for it")
+    first, second = left.realize(tx).python_type(tx), right.realize(tx).python_type(tx)
+    if not (first in _DIVIDED and second in _DIVIDED):
+        if type_lookup(tx, first, "__divmod__") or type_lookup(tx, second, "__rdivmod__"):
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, "divmod() of objects with a method for it")
+        names = f"'{c_name(first)}' and '{c_name(second)}'"  # that they have ``//`` is another matter
+        tx.raise_(TypeError, f"unsupported operand type(s) for divmod(): {names}")
     return make_tuple(tx, [operators.binary(tx, "//", left, right), operators.binary(tx, "%", left, right)])
 
 

@@ -744,3 +744,20 @@ def test_any_object_may_bind_or_be_set():
         return x + 1, holder.v, Holder.v
 
     check(program, X)
+
+
+def test_objects_with_bases_are_asked_for_them():
+    class Like:
+        def __init__(self, *bases):
+            self.__bases__ = bases
+
+    def program(x):
+        y, seen = x + 1, []
+        for value in (Like(int), Like(), 3):
+            try:
+                seen.append(issubclass(value, int))
+            except TypeError as error:
+                seen.append(str(error))
+        return y, seen
+
+    check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None, warm=False)

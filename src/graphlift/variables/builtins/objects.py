@@ -44,6 +44,8 @@ def _issubclass(tx: Tx, value: Var, kinds: Var) -> Any:
     def test(kind: ClassVariable) -> bool:
         cls = value.realize(tx)
         if not isinstance(cls, ClassVariable):
+            if attributes.hasattr_(tx, cls, "__bases__"):  # as abstract_get_bases asks: it counts as a class
+                tx.fail(Reason.UNSUPPORTED_BUILTIN, f"issubclass() of {cls!r}, which has `__bases__`")
             tx.raise_(TypeError, "issubclass() arg 1 must be a class")
         return is_subclass(tx, cls, kind)
 

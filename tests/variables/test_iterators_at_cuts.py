@@ -157,3 +157,30 @@ def test_a_dictionary_that_grows_meanwhile():
         return x + 1
 
     check(program, X, graphs=None, breaks=None, recompiles=None)
+
+
+def test_a_list_that_is_shorter_than_its_iterator_has_come_when_the_graph_is_cut():
+    def made_here(x):
+        items, seen = [1], []
+        for item in items:
+            seen.append(item)
+            if len(seen) > 5:
+                break
+            items[-1:] = []
+            graphlift.graph_break()
+            items.append(item)
+        return seen, items, x + 1
+
+    def given(x, items):
+        seen = []
+        for item in items:
+            seen.append(item)
+            if len(seen) > 5:
+                break
+            items.clear()
+            graphlift.graph_break()
+            items.extend((item, 4))
+        return seen, x + 1
+
+    check(made_here, torch.ones(2), graphs=None, breaks=None, recompiles=None)
+    check(given, torch.ones(2), [1, 2], graphs=None, breaks=None, recompiles=None)

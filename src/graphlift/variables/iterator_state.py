@@ -65,8 +65,16 @@ def move_reversed_iterator(iterator: Any, position: int) -> None:
 
 
 def move_sequence_iterator(iterator: Any, position: int) -> None:
-    """Move an existing list or tuple iterator to a position."""
+    """Move an existing list or tuple iterator to a position, which may lie beyond the end of a list that has
+    become shorter: for the moment the list is made long enough, since CPython bounds the position by it."""
+    sequence = iterator.__reduce__()[1][0] if position > 0 else None
+    if not isinstance(sequence, list) or position <= list.__len__(sequence):
+        _at(iterator, position)
+        return
+    length = list.__len__(sequence)
+    list.extend(sequence, [None] * (position - length))
     _at(iterator, position)
+    list.__delitem__(sequence, slice(length, None))
 
 
 def skip(iterator: Iterator[Any], count: int) -> Iterator[Any]:

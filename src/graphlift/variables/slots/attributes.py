@@ -18,7 +18,7 @@ from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import AttrSource, SlotSource
 from graphlift.variables import namespace
-from graphlift.variables.base import VariableTracker
+from graphlift.variables.base import VariableTracker, c_name
 from graphlift.variables.slots.type_lookup import NOWHERE, Binding, TypeAttr, classify_value, type_lookup
 
 _OBJECT_GETATTRIBUTE: Final = object.__dict__["__getattribute__"]
@@ -207,7 +207,7 @@ def raise_unset(tx: Tx, cls: type, name: str, *, deleting: bool = False) -> NoRe
 
 def raise_no_attribute(tx: Tx, cls: type, name: str) -> NoReturn:
     """The AttributeError of a plain object."""
-    tx.raise_(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
+    tx.raise_(AttributeError, f"'{c_name(cls)}' object has no attribute '{name}'")
 
 
 def _name(tx: Tx, name: str) -> Var:

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import graphlift
 from graphlift.graph_value import CannotPropagate, DataDependent, SymValue
 from graphlift.guards.kinds.expressions import evaluate
 from graphlift.metadata import MetaRecord, SymbolicMeta
@@ -168,3 +169,9 @@ def test_static_values_stay_on_the_static_path(recorder):
 def test_nothing_symbolic_no_guards(recorder):
     r = recorder(x=torch.randn(6, 8))
     assert r.finish(r("sin", r["x"])).shape_guards() == []
+
+
+def test_a_stride_made_of_one_that_stands_behind_it():
+    compiled = graphlift.compile(lambda x: x + 1, backend="eager", fullgraph=True)
+    for x in (torch.zeros(2, 3)[None], torch.arange(6.0)[::2][None], torch.zeros(1, 10)[:, ::2]):
+        assert torch.equal(compiled(x), x + 1)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import pytest
 import torch
 
+import graphlift
 from graphlift.testing.check import check
 
 
@@ -396,3 +397,48 @@ def test_a_derived_dictionary_on_the_right_of_a_union_makes_one_of_its_kind():
 
     check(program, torch.ones(2), {"k": 1, "l": 2})
     check(inner, torch.ones(2), OrderedDict(a=1))
+
+
+class Plain:
+    pass
+
+
+class InModule(torch.nn.Module):
+    def forward(self, x):
+        return x
+
+
+@pytest.mark.parametrize("kind", [Plain, InModule])
+@pytest.mark.parametrize("first", ["with", "without"])
+def test_an_attribute_stored_and_deleted_unread(kind, first):
+    """Where it was not there before, nothing is left to be done; where it was, it is gone."""
+
+    def program(x, o):
+        o.n = 4
+        y = x + 1
+        del o.n
+        return y
+
+    def made(there):
+        o = kind()
+        if there:
+            o.n = 1
+        return o
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    for there in (first == "with", first != "with", first == "with"):
+        o = made(there)
+        compiled(torch.ones(2), o)
+        assert not hasattr(o, "n")
+
+
+def test_a_key_stored_and_deleted_unread_that_another_call_finds():
+    def program(x, d):
+        d["n"] = 4
+        del d["n"]
+        return x + 1
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    for d in ({}, {"n": 1}, {}):
+        compiled(torch.ones(2), d)
+        assert d == {}

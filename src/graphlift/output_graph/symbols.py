@@ -101,11 +101,15 @@ class Symbols:
         fake = self.mode.from_tensor(
             real, static_shapes=False, source=_Place(source), symbolic_context=context
         )
-        for dim in range(fake.dim()):
-            self._met(("size", source, dim), fake.size(dim))
-        for dim in range(fake.dim()):
-            self._met(("stride", source, dim), fake.stride(dim))
-        self._met(("offset", source), fake.storage_offset())
+        numbers: list[tuple[Items, Any]] = [
+            *((("size", source, dim), size) for dim, size in enumerate(fake.shape)),
+            *((("stride", source, dim), stride) for dim, stride in enumerate(fake.stride())),
+            (("offset", source), fake.storage_offset()),
+        ]
+        symbolic = [(name, number) for name, number in numbers if type(number) is not int]
+        # A number may be made of one that stands behind it.
+        for name, number in sorted(symbolic, key=lambda item: not item[1].node.expr.is_Symbol):
+            self._met(name, number)
         return fake
 
     def number(self, value: float, source: Source) -> Any:
@@ -123,8 +127,6 @@ class Symbols:
 
     def _met(self, name: Items, number: Any) -> None:
         """Note which symbol an input's number is, or what it is made of."""
-        if type(number) is int:
-            return
         expression = number.node.expr
         if expression.is_Symbol and expression not in self._inputs:
             self._inputs[expression] = name

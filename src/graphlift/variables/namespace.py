@@ -178,5 +178,8 @@ def delete(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource
     """``del d[key]``; False when the key is not there."""
     if not has(tx, handle, key, kind):
         return False
+    known = handle.complete or key in (handle.removed or ())
+    if handle.source is not None and not known and not _has(handle.real, key):
+        tx.guard(ABSENT, handle.source, key)  # stored by the program: deleting it is nothing to be done
     tx.heap.drop(handle, key)
     return True

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import torch
 
-from graphlift.graph_value import GraphValue
+from graphlift.graph_value import CannotPropagate, GraphValue
 from graphlift.heap import Handle
 from graphlift.metadata import PLAIN_CLASSES
 from graphlift.operators import BINARY, COMPARE, INPLACE, UNARY
@@ -271,7 +271,10 @@ def wrap_tensor(tx: Tx, value: torch.Tensor, source: Source | None) -> Var:
     _check_members(tx)
     if value.layout is not torch.strided:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor of layout {value.layout}")
-    made: GraphValue = tx.graph.add_tensor_input(value, source, tx.capture.symbolic_sizes(source, value))
+    try:
+        made: GraphValue = tx.graph.add_tensor_input(value, source, tx.capture.symbolic_sizes(source, value))
+    except CannotPropagate as error:
+        tx.fail(Reason.UNSUPPORTED_VALUE, error.reason)
     tx.guard(TENSOR, source, made.meta)
     return TensorVariable(made, source)
 

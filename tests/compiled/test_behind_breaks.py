@@ -7,6 +7,7 @@ import concurrent.futures
 import copy
 import ctypes
 import functools
+import gc
 import json
 import logging
 import pickle
@@ -244,3 +245,21 @@ def test_nothing_that_an_import_runs_is_captured(tmp_path: Path, monkeypatch: py
         result = graphlift.compile(program, backend="eager")(torch.ones(2))
     assert torch.equal(result, torch.full((2,), 5.0))
     assert set(begun) == {"program"}
+
+
+def test_a_frame_that_cannot_be_cut_keeps_nothing_alive() -> None:
+    """Without a run of the garbage collector."""
+
+    class Referent: ...
+
+    def dropping(held: Any) -> bool:
+        reference = weakref.ref(held[0], print)
+        held.clear()
+        return reference() is None
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert graphlift.compile(dropping, backend="eager")([Referent()])
+    finally:
+        gc.enable()

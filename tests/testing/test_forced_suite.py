@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -69,14 +70,16 @@ def test_what_differs_is_told_with_its_place() -> None:
 
 
 def test_frames_that_cannot_be_cut_are_counted() -> None:
-    def cut_in_a_deque(x: torch.Tensor) -> list[Any]:
-        import collections
+    def cut_beside_a_weak_reference(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
+        class Thing: ...
 
-        return [item + 1 for item in collections.deque([x, x * 2])]
+        thing = Thing()
+        reference = weakref.ref(thing)
+        return x + 1, reference() is thing
 
     forced = ForcedBreaks()
     with forced.beside_checks():
-        check(cut_in_a_deque, X, graphs=None, breaks=None)
+        check(cut_beside_a_weak_reference, X, graphs=None, breaks=None)
     assert forced.whole
     assert not forced.differences
     assert f"{len(forced.whole)} ran plainly as a whole" in forced.summary()

@@ -148,7 +148,10 @@ class InstructionTranslatorBase(Translator):
                 raise
         cut = Unsupported(Reason.RECURSION, "values nested deeper than the interpreter follows")
         self._leaves(cut)
-        raise cut
+        try:
+            raise cut
+        finally:
+            del cut  # as in `InstructionTranslator._body_of_cut`
 
     def _leaves(self, cut: Unsupported) -> None:
         """The frame cannot be followed past its present step: it takes its part in the cut."""

@@ -60,7 +60,10 @@ def frames_at(cut: Unsupported, root: InstructionTranslatorBase) -> list[Cut]:
     frames: list[InstructionTranslatorBase] = cut.frames
     innermost = frames[0].snapshot
     if frames[-1] is not root or innermost is None:
-        raise cut
+        try:
+            raise cut
+        finally:
+            del cut, frames  # as in `InstructionTranslator._body_of_cut`
     root.heap.rollback(innermost.heap)
     root.graph.rollback(innermost.graph)
     inner = [None, *frames[:-1]]

@@ -156,7 +156,10 @@ class InstructionTranslator(InstructionTranslatorBase):
                 del cut.frames[0]
             else:
                 return body
-        raise cut
+        try:
+            raise cut
+        finally:
+            del cut  # or the traceback, which keeps this frame, would keep the whole capture in a circle
 
     def _check_dropped(self, body: PyCodegen) -> None:
         """Break where plain Python would run cleanup code of a generator that nothing refers to any more."""

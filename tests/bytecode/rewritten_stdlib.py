@@ -6,6 +6,7 @@ Usage: python rewritten_stdlib.py NAME, e.g. test_textwrap; run by test_stdlib.p
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from importlib.machinery import SourceFileLoader
 from types import CodeType
@@ -47,6 +48,7 @@ def rewrite_imports() -> dict[str, int]:
 
 
 def main(name: str) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
     counts = rewrite_imports()
     unittest = importlib.import_module("unittest")
     module = importlib.import_module(f"test.{name}")

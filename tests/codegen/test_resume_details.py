@@ -8,11 +8,13 @@ import difflib
 import gc
 import json.decoder
 import json.encoder
+import signal
 import sys
 import textwrap
 import traceback
 import weakref
 from collections import defaultdict
+from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
@@ -35,6 +37,14 @@ from graphlift.codegen.resume import (
 from graphlift.errors import InternalError
 
 ALWAYS = _C.GuardProgram([])
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT is a KeyboardInterrupt, also where a shell had it ignored."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
 
 
 def index_of(function: Any, op: str, nth: int = 0) -> int:
@@ -268,7 +278,7 @@ class Witness:
     ],
 )
 def test_a_signal_on_the_way_in_meets_the_users_handlers(
-    op: str, nth: int, log_then: list[str], host: Any
+    op: str, nth: int, log_then: list[str], host: Any, interruptible: None
 ) -> None:
     """The resume code looks for signals where the user's handlers are in force, and at the user's line."""
 

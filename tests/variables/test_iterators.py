@@ -431,3 +431,34 @@ def test_an_iterator_is_asked_for_its_iterator_as_often_as_by_c():
     ]
     for program in programs:
         check(program, torch.ones(2), Restarts())
+
+
+def stop_at_two(item):
+    if item == 2:
+        raise StopIteration(7)
+    return item
+
+
+def ended_by_what_they_call(x):
+    def delegating():
+        return (yield from itertools.starmap(stop_at_two, [(1,), (2,)]))
+
+    pairs = itertools.starmap(stop_at_two, [(1,), (2,), (3,)])
+    seen = [next(pairs)]
+    for iterator in (pairs, delegating()):
+        try:
+            seen += [next(iterator), next(iterator)]
+        except StopIteration as error:
+            seen.append(error.value)
+    return (
+        seen,
+        list(itertools.starmap(stop_at_two, [(1,), (2,), (3,)])),
+        list(itertools.takewhile(stop_at_two, [1, 2, 3])),
+        list(itertools.accumulate([1, 2, 3], lambda total, item: stop_at_two(item))),
+        list(itertools.filterfalse(stop_at_two, [0, 1, 2, 3])),
+        x + 1,
+    )
+
+
+def test_a_stop_iteration_of_what_they_call_ends_them():
+    check(ended_by_what_they_call, torch.ones(2))

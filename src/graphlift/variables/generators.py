@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from graphlift.errors import ObservedException, Unsupported
 from graphlift.heap import Handle
+from graphlift.polyfills import itertools_ as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables import exceptions, rebuild
@@ -90,16 +91,13 @@ class GeneratorVariable(VariableTracker):
             yielded, value = tx.resume_generator(frame, sent if started else None, error)
         except ObservedException as raised:
             tx.heap.set_slot(self.handle, "value", _DONE)
-            self._check_stop(tx, raised)
-            raise
+            leaving = stopiteration_error(tx, frame, raised.value)  # from 3.12 on its own code does it
+            if leaving is raised.value:
+                raise
+            raise ObservedException(leaving) from None
         tx.heap.set_slot(self.handle, "value", frame if yielded else _DONE)
         assert isinstance(value, VariableTracker)
         return yielded, value
-
-    def _check_stop(self, tx: Tx, raised: ObservedException) -> None:
-        """A StopIteration that leaves a generator's code becomes a RuntimeError (3.12: its code does it)."""
-        if exceptions.is_stop_iteration(raised.value, tx):
-            raise ObservedException(stopiteration_error(tx, raised.value))
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         yielded, value = self.resume(tx, None)
@@ -305,9 +303,14 @@ def stop_value(tx: Tx, error: Any) -> VariableTracker | None:
     return found
 
 
-def stopiteration_error(tx: Tx, error: Any) -> VariableTracker:
+def is_for_c_code(frame: Any) -> bool:
+    """Whether a frame is that of a generator that stands for an iterator written in C."""
+    return (frame.module_globals.real or {}).get("__name__") == polyfills.__name__
+
+
+def stopiteration_error(tx: Tx, frame: Any, error: Any) -> VariableTracker:
     """What leaves a generator in place of `error`: a RuntimeError for a StopIteration, else itself."""
-    if not exceptions.is_stop_iteration(error, tx):
+    if is_for_c_code(frame) or not exceptions.is_stop_iteration(error, tx):
         return error  # type: ignore[no-any-return]
     made = tx.make.exception(RuntimeError, [tx.make.constant("generator raised StopIteration")])
     exceptions.set_cause(tx, made, error)  # type: ignore[arg-type]

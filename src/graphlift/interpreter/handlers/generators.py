@@ -60,7 +60,7 @@ def CLEANUP_THROW(tx: Translator, operand: None) -> None:
 
 
 def _stopiteration_error(tx: Translator, value: Var) -> Var:
-    return generators.stopiteration_error(tx, value)
+    return generators.stopiteration_error(tx, tx.frame, value)
 
 
 def _list_to_tuple(tx: Translator, value: Var) -> Var:

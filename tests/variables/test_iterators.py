@@ -441,21 +441,21 @@ def stop_at_two(item):
 
 def ended_by_what_they_call(x):
     def delegating():
-        return (yield from itertools.starmap(stop_at_two, [(1,), (2,)]))
+        yield from it.starmap(stop_at_two, [(1,), (2,)])
 
-    pairs = itertools.starmap(stop_at_two, [(1,), (2,), (3,)])
+    pairs = it.starmap(stop_at_two, [(1,), (2,), (3,)])
     seen = [next(pairs)]
     for iterator in (pairs, delegating()):
         try:
             seen += [next(iterator), next(iterator)]
-        except StopIteration as error:
-            seen.append(error.value)
+        except StopIteration:
+            seen.append("end")
     return (
         seen,
-        list(itertools.starmap(stop_at_two, [(1,), (2,), (3,)])),
-        list(itertools.takewhile(stop_at_two, [1, 2, 3])),
-        list(itertools.accumulate([1, 2, 3], lambda total, item: stop_at_two(item))),
-        list(itertools.filterfalse(stop_at_two, [0, 1, 2, 3])),
+        list(it.starmap(stop_at_two, [(1,), (2,), (3,)])),
+        list(it.takewhile(stop_at_two, [1, 2, 3])),
+        list(it.accumulate([1, 2, 3], lambda total, item: stop_at_two(item))),
+        list(it.filterfalse(stop_at_two, [0, 1, 2, 3])),
         x + 1,
     )
 

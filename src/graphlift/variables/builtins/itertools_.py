@@ -6,9 +6,11 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from graphlift.errors import ObservedException
 from graphlift.polyfills import itertools_ as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
+from graphlift.variables import exceptions
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builtin_object import constant, make_list, make_tuple
 from graphlift.variables.builtins.registry import builtin
@@ -54,7 +56,12 @@ class InlinedIteratorVariable(IteratorVariable):
     def next_(self, tx: Tx) -> VariableTracker | None:
         if not self.handle.value:
             tx.heap.set_value(self.handle, True)
-        return self.generator.next_(tx)
+        try:
+            return self.generator.next_(tx)
+        except ObservedException as error:
+            if not exceptions.is_stop_iteration(error.value, tx):
+                raise
+            return None  # what it calls ended it
 
     def reconstruct(self, codegen: Codegen) -> None:
         if self.handle.value:

@@ -76,8 +76,6 @@ EXCLUSIONS: Final[tuple[Exclusion, ...]] = (
     Exclusion("test_raise", "TestTracebackType.test_attrs", _ANOTHER_FRAME),
     Exclusion("test_operator", "*OperatorTestCase.test_is", _EQUAL_TEXTS),
     Exclusion("test_operator", "*OperatorTestCase.test_is_not", _EQUAL_TEXTS),
-    Exclusion("test_copy", "TestCopy.test_copy_weak*dict", _FREED_EARLY),
-    Exclusion("test_copy", "TestCopy.test_deepcopy_weak*dict", _FREED_EARLY),
 )
 
 

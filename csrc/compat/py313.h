@@ -34,26 +34,4 @@ gl_frame_set_code(_PyInterpreterFrame *frame, PyCodeObject *code, int at)
 #define GL_C_RECURSION_CREDIT(tstate, units) ((tstate)->c_recursion_remaining += (units))
 #define GL_PY_RECURSION_CREDIT(tstate, units) ((tstate)->py_recursion_remaining += (units))
 
-/* Whether somebody watches what runs line by line: a trace function of this thread, or a tool of `sys.monitoring`
- * that has a callback for lines or instructions (whatever it has asked for up to now). */
-static inline int
-gl_is_watched(PyThreadState *tstate)
-{
-    enum { USER_TOOLS = 6 };
-    if (tstate->c_tracefunc != NULL) {
-        return 1;
-    }
-    PyInterpreterState *interp = tstate->interp;
-    uintptr_t tools = 0;
-    for (int tool = 0; tool < USER_TOOLS; tool++) {
-        tools |= (uintptr_t)interp->monitoring_tool_names[tool];
-    }
-    for (int tool = 0; tools != 0 && tool < USER_TOOLS; tool++) {
-        PyObject **callbacks = interp->monitoring_callables[tool];
-        if (interp->monitoring_tool_names[tool] != NULL && (callbacks[PY_MONITORING_EVENT_LINE] != NULL ||
-                                                            callbacks[PY_MONITORING_EVENT_INSTRUCTION] != NULL)) {
-            return 1;
-        }
-    }
-    return 0;
-}
+#include "monitoring.h"

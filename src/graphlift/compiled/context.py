@@ -20,7 +20,7 @@ from graphlift.dynamic import DynamicPolicy, Seen
 from graphlift.errors import GraphliftError
 from graphlift.quiet import may_capture
 from graphlift.records import CaptureLog, CaptureRecord
-from graphlift.rules import is_root_candidate, keeps_frame
+from graphlift.rules import is_root_candidate, is_unasked, keeps_frame
 from graphlift.segments import Segments
 
 
@@ -150,12 +150,15 @@ def handle_frame(context: object, function: FunctionType, params: tuple[Any, ...
     kept = keeps_frame(function)
     if kept == "all":
         return NotImplemented
-    if kept == "itself" or not isinstance(context, Context) or not is_root_candidate(function.__code__):
+    if kept == "itself" or not isinstance(context, Context):
         return None
-    if context.settings.fullgraph:
+    candidate = is_root_candidate(function.__code__)
+    if candidate and context.settings.fullgraph:
         # That the call is no graph (it ended in an exception, say) was settled for all of it.
         return NotImplemented
-    return context.entry_for(function, params)
+    if is_unasked(function):
+        return NotImplemented
+    return context.entry_for(function, params) if candidate else None
 
 
 _C.set_frame_handler(handle_frame)

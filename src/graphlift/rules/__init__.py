@@ -24,6 +24,7 @@ __all__ = [
     "graph_break",
     "is_compiling",
     "is_root_candidate",
+    "is_unasked",
     "keeps_frame",
     "mark",
     "mark_of",
@@ -98,10 +99,9 @@ def _marked_for_torch(function: types.FunctionType) -> bool:
 def keeps_frame(function: types.FunctionType) -> Literal["no", "itself", "all"]:
     """Whether a frame of the function stays plain: itself alone, or all that runs in it.
 
-    That is what torch's mark asks for. What an import runs, it runs once; what CPython calls of its own
-    accord runs whenever it happens to.
+    That is what torch's mark asks for. What an import runs, it runs once.
     """
-    if function.__code__.co_filename == _IMPORT or is_unasked(function):
+    if function.__code__.co_filename == _IMPORT:
         return "all"
     if not (function.__dict__ and interop.is_disabled(function)):
         return "no"

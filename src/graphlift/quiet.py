@@ -82,9 +82,13 @@ def capturing() -> Iterator[None]:
 
 #: Functions and classes that a capture itself is made with, by name.
 _NEEDED = {
-    name: getattr(builtins, name)
-    for name in ["all", "any", "callable", "dict", "enumerate", "filter", "frozenset", "getattr", "hasattr", "hash", "id", "int", "isinstance", "issubclass", "iter", "len", "list", "map", "max", "min", "next", "range", "repr", "reversed", "set", "setattr", "sorted", "str", "sum", "super", "tuple", "type", "vars", "zip"]
-}
+    needed.__name__: needed
+    for needed in (
+        all, any, callable, dict, enumerate, filter, frozenset, getattr, hasattr, hash, id, int, isinstance,
+        issubclass, iter, len, list, map, max, min, next, range, repr, reversed, set, setattr, sorted, str,
+        sum, super, tuple, type, vars, zip,
+    )
+}  # fmt: skip
 
 
 def may_capture() -> bool:

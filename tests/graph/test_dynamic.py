@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 import graphlift
-from graphlift.graph_value import CannotPropagate, DataDependent, SymValue
+from graphlift.graph_value import CannotPropagate, DataDependent, MetaError, SymValue
 from graphlift.guards.kinds.expressions import evaluate
 from graphlift.metadata import MetaRecord, SymbolicMeta
 
@@ -175,3 +175,17 @@ def test_a_stride_made_of_one_that_stands_behind_it():
     compiled = graphlift.compile(lambda x: x + 1, backend="eager", fullgraph=True)
     for x in (torch.zeros(2, 3)[None], torch.arange(6.0)[::2][None], torch.zeros(1, 10)[:, ::2]):
         assert torch.equal(compiled(x), x + 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int16])
+def test_sizes_are_no_values_that_a_narrow_dtype_must_hold(recorder, dtype):
+    r = recorder(x=torch.ones(2, 300, dtype=dtype))
+    r("view", r["x"], -1, 300)
+    r("reshape", r["x"], (600,))
+    r(torch.full_like, r["x"], 200)
+    assert not any(operation.raises for operation in r.graph.operations)
+    try:
+        r(torch.full_like, r["x"], 10**39)
+    except (CannotPropagate, MetaError):
+        return  # known at once
+    assert r.graph.operations[-1].raises

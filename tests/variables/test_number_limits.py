@@ -6,6 +6,7 @@ errors are those of plain Python; an error comes from the user's line and is cau
 
 from __future__ import annotations
 
+import copy
 import traceback
 
 import pytest
@@ -79,3 +80,13 @@ def test_numbers_at_the_limits(expression, dtype):
             x = torch.ones(3, dtype=dtype)
             assert outcome(compiled, x, n) == outcome(program, x, n), n
         assert any(record.node_counts for record in compiled.report())
+
+
+def test_addresses_as_keys_are_not_captured_at_each_call():
+    compiled = graphlift.compile(lambda x: copy.deepcopy(x) * 2, backend="eager")
+    given = [torch.ones(3) + number for number in range(6)]  # alive, so each has an address of its own
+    counts = []
+    for x in given:
+        assert torch.equal(compiled(x), x * 2)
+        counts.append(len(compiled.report()))
+    assert len(set(counts[1:])) == 1

@@ -5,13 +5,15 @@ Tables by name, as in `policy`. A call that no table knows counts as one that ca
 
 from __future__ import annotations
 
+import functools
+import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import torch
 
-from graphlift.graph_value import GraphValue
+from graphlift.graph_value import LARGEST_FLOAT, LARGEST_INT, GraphValue
 from graphlift.meta_propagation.policy import DIVISIONS, TOTAL, targets_named
 
 #: They draw random numbers, and their parameters are no tensors.
@@ -64,7 +66,6 @@ _INTEGER_DIVISIONS: Final = frozenset(
 )
 _READS: Final = frozenset({operator.getitem, "__getitem__", torch.Tensor.__getitem__})
 _STORES: Final = frozenset({operator.setitem, "__setitem__", torch.Tensor.__setitem__})
-_LIMIT: Final = 1 << 63
 _MASKS: Final = (torch.bool, torch.uint8)
 
 
@@ -75,8 +76,6 @@ def may_fail(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], intege
         args, kwargs: its arguments, in the graph's form.
         integers: whether a tensor among them holds integers.
     """
-    if has_huge_number(args, kwargs):
-        return True
     if target in _INTEGER_DIVISIONS:
         return integers
     if target in _READS or target in _STORES:
@@ -87,9 +86,34 @@ def may_fail(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], intege
     return True
 
 
-def has_huge_number(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether an argument is an integer for which C code has no place."""
-    return any(type(x) is int and not -_LIMIT <= x < _LIMIT for x in (*args, *kwargs.values()))
+def are_ordinary(arguments: Any, dtypes: Iterable[torch.dtype]) -> bool:
+    """Whether tensors of these dtypes can hold the ints and floats among nested arguments."""
+    most = min(map(_most, dtypes), default=LARGEST_FLOAT)
+    whole = min(most, LARGEST_INT)
+    return not any(
+        (whole if type(number) is int else most) < abs(number) < math.inf for number in _numbers(arguments)
+    )
+
+
+@functools.cache
+def _most(dtype: torch.dtype) -> float:
+    """The largest number that tensors of a dtype hold, no larger than any operation takes."""
+    if dtype is torch.bool:
+        return LARGEST_FLOAT
+    if dtype.is_floating_point or dtype.is_complex:
+        return min(torch.finfo(dtype).max, LARGEST_FLOAT)
+    return torch.iinfo(dtype).max
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    kind = type(value)
+    if kind is int or kind is float:
+        yield value
+    elif kind is tuple or kind is list:
+        for item in value:
+            yield from _numbers(item)
+    elif kind is dict:
+        yield from _numbers(tuple(value.values()))
 
 
 #: Of those that cannot fail, the ones that can when a parameter behind the first is a tensor.

@@ -6,24 +6,20 @@ nothing of the graph that the call becomes part of.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final
 
 import torch
 
 from graphlift.graph_value import (
-    LARGEST_FLOAT,
-    LARGEST_INT,
-    WIDE,
     CannotPropagate,
     DataDependent,
     GraphValue,
     MetaError,
 )
 from graphlift.meta_propagation import memo, policy
-from graphlift.meta_propagation.failing import has_huge_number, may_fail
+from graphlift.meta_propagation.failing import are_ordinary, may_fail
 from graphlift.meta_propagation.fakes import plain_keys, run_fake
 from graphlift.meta_propagation.observer import TooLarge
 from graphlift.meta_propagation.rehearsal import plain_failure, rehearse, replace
@@ -102,7 +98,7 @@ class Propagator:
             template = _rehearse(target, method, args, kwargs, records, swap)
         except TooLarge:
             template = _fake(target, method, args, kwargs, records, swap, self.state.inference)
-        raises = may_fail(target, args, kwargs, _integers(records)) or not _are_small((args, kwargs), records)
+        raises = may_fail(target, args, kwargs, _integers(records)) or not _fits(args, kwargs, records)
         return Template(template.output, template.writes, template.random, raises)
 
 
@@ -122,7 +118,7 @@ def by_rule(
         return None
     if not all(_ordinary(record) for record in records):
         return None
-    if not _are_small((args, kwargs), records):
+    if not _fits(args, kwargs, records):
         return None
     if type(target) in _METHOD_KINDS and (not args or type(args[0]) is not GraphValue):
         return None
@@ -135,35 +131,12 @@ def by_rule(
         return None
     finish = _Finish(state, traits, records)
     raises = traits.raises or (target in policy.DIVISIONS and finish.integers)
-    raises = raises or has_huge_number(args, kwargs)
     return Template(finish(answer), random=traits.random, raises=raises)
 
 
-def _numbers(value: Any) -> Iterator[float]:
-    kind = type(value)
-    if kind is int or kind is float:
-        yield value
-    elif kind is tuple or kind is list:
-        for item in value:
-            yield from _numbers(item)
-    elif kind is dict:
-        yield from _numbers(tuple(value.values()))
-
-
-_ROOMY: Final = WIDE | {torch.int64}
-
-
-def _are_small(arguments: Any, records: Sequence[MetaRecord]) -> bool:
-    """Whether operations on tensors of these can take the numbers among their arguments, whatever they do."""
-    narrow = not all(record.dtype in _ROOMY for record in records)
-    for number in _numbers(arguments):
-        if type(number) is int and abs(number) > LARGEST_INT:
-            return False
-        if type(number) is float and LARGEST_FLOAT < abs(number) < math.inf:
-            return False
-        if narrow and abs(number) >= 128:
-            return False
-    return True
+def _fits(args: Args, kwargs: Kwargs, records: Sequence[MetaRecord]) -> bool:
+    """Whether tensors of these hold the numbers among the arguments, so that rules may speak of the call."""
+    return are_ordinary((args, kwargs), [record.dtype for record in records])
 
 
 def _rehearse(

@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from graphlift.graph_value import WIDE, CannotPropagate, DataDependent, GraphValue, SymValue
-from graphlift.meta_propagation.failing import may_fail
+from graphlift.meta_propagation.failing import are_ordinary, may_fail
 from graphlift.meta_propagation.fakes import execute, fake_of, plain_keys
 from graphlift.meta_propagation.observer import Observer
 from graphlift.meta_propagation.policy import TOTAL, refuse
@@ -168,6 +168,7 @@ class DynamicCalls:
         output = _DynamicReader(fakes, metas, state.inference).output(result)
         writes = _writes(metas, fakes, observer, state.inference)
         raises = may_fail(target, args, kwargs, integers=True)
+        raises = raises or not are_ordinary((args, kwargs), [fake.dtype for fake in fakes])
         raises = raises or self._may_refuse(target, args, kwargs, fakes, _tensors(result))
         return Template(output, writes, random=observer.random, raises=raises)
 

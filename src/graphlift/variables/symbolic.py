@@ -17,6 +17,7 @@ import torch
 from graphlift.graph_value import SymValue
 from graphlift.operators import BINARY, COMPARE, UNARY
 from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
 from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker
@@ -29,6 +30,9 @@ _FOLLOWED: Final = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 _DIVISIONS: Final = frozenset({"/", "//", "%"})
 _NUMBERS: Final = frozenset({int, float, bool})
 _NO_NUMBERS: Final = frozenset({str, bytes, type(None), type(Ellipsis), type(NotImplemented)})
+#: Larger whole numbers that change are addresses and hashes: to settle one is to capture at every call.
+_LARGEST_KEY: Final = 1 << 32
+
 #: The largest power of a whole number that is followed.
 _LARGEST_POWER: Final = 16
 
@@ -72,6 +76,8 @@ class SymNodeVariable(VariableTracker):
         return self.settle(tx).value
 
     def hash_key(self, tx: Tx) -> Hashable:
+        if self.python_type(tx) is int and abs(tx.graph.exact.hint(self.value)) > _LARGEST_KEY:
+            tx.fail(Reason.IDENTITY, "a large number that changes, such as an id(), as a key")
         return self.settle(tx).hash_key(tx)
 
     def truth(self, tx: Tx) -> VariableTracker | bool:

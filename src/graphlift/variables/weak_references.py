@@ -8,7 +8,7 @@ from __future__ import annotations
 import _weakref
 import weakref
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from graphlift.errors import Unsupported
 from graphlift.protocol import Codegen, Tx, Var
@@ -23,8 +23,29 @@ from graphlift.variables.classes import constructs
 _MADE: Final = (0, "weak references")
 
 
-class WeakReferenceVariable(VariableTracker):
-    """A `weakref.ref` that existed before the capture.
+class _ReferenceVariable(VariableTracker):
+    """A `weakref.ref`; calling it gives the object."""
+
+    __slots__ = ()
+
+    def python_type(self, tx: Tx) -> type:
+        return weakref.ref
+
+    def hash_key(self, tx: Tx) -> Hashable:
+        return self.refuse(tx, "hash()")
+
+    def call(
+        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        return self.refuse(tx, "call with arguments") if args or kwargs else self._referred(tx)
+
+    def _referred(self, tx: Tx) -> VariableTracker:
+        """The object; breaks where the program may have let it go."""
+        raise NotImplementedError
+
+
+class WeakReferenceVariable(_ReferenceVariable):
+    """One that existed before the capture.
 
     Attributes:
         value: the reference.
@@ -36,30 +57,20 @@ class WeakReferenceVariable(VariableTracker):
         self.source = source
         self.value: Final = value
 
-    def python_type(self, tx: Tx) -> type:
-        return weakref.ref
-
-    def hash_key(self, tx: Tx) -> Hashable:
-        return self.refuse(tx, "hash()")
-
-    def call(
-        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
-    ) -> VariableTracker:
-        if args or kwargs:
-            return self.refuse(tx, "call with arguments")
+    def _referred(self, tx: Tx) -> VariableTracker:
         assert self.source is not None
         value = self.value()
         met = None if value is None else tx.capture.objects.get(id(value))
         held = met is not None and _is_held(tx, met[1].realize(tx))
         if value is not None and not held and not _stays_alive(tx, value):
-            tx.fail(Reason.UNSUPPORTED_OPERATION, "a weak reference to what the program itself may let go")
+            _may_be_gone(tx)
         referent = tx.make.from_value(value, self.source.child(ReferentSource, None))
         assert isinstance(referent, VariableTracker)
         return referent
 
 
-class MadeWeakReferenceVariable(VariableTracker):
-    """A `weakref.ref` that the program made.
+class MadeWeakReferenceVariable(_ReferenceVariable):
+    """One that the program made.
 
     Attributes:
         referent: what it refers to.
@@ -71,26 +82,20 @@ class MadeWeakReferenceVariable(VariableTracker):
         self.source = None
         self.referent: Final = referent
 
-    def python_type(self, tx: Tx) -> type:
-        return weakref.ref
-
-    def hash_key(self, tx: Tx) -> Hashable:
-        return self.refuse(tx, "hash()")
-
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         return self.refuse(tx, f"`{op}`")
 
-    def call(
-        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
-    ) -> VariableTracker:
-        if args or kwargs:
-            return self.refuse(tx, "call with arguments")
+    def _referred(self, tx: Tx) -> VariableTracker:
         if not _is_held(tx, self.referent):
-            tx.fail(Reason.UNSUPPORTED_OPERATION, "a weak reference to what the program itself may let go")
+            _may_be_gone(tx)
         return self.referent
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(weakref.ref, [self.referent])
+
+
+def _may_be_gone(tx: Tx) -> NoReturn:
+    tx.fail(Reason.UNSUPPORTED_OPERATION, "a weak reference to what the program itself may let go")
 
 
 def _is_held(tx: Any, referent: VariableTracker) -> bool:

@@ -241,3 +241,13 @@ def test_a_builtin_that_captures_need_is_replaced(name):
         setattr(builtins, name, original)
     assert got == expected
     assert compiled(X, [1, 2]).tolist() == program(X, [1, 2]).tolist()
+
+
+def test_no_plain_run_under_fullgraph_while_builtins_are_replaced(monkeypatch):
+    original = len
+    compiled = graphlift.compile(lambda x, items: x * len(items), backend="eager", fullgraph=True)
+    monkeypatch.setattr(builtins, "len", lambda value: original(value))
+    with pytest.raises(graphlift.exc.Unsupported, match="captures themselves need"):
+        compiled(torch.ones(2), [1])
+    monkeypatch.undo()
+    assert torch.equal(compiled(torch.ones(2), [1, 2]), torch.full((2,), 2.0))

@@ -17,8 +17,9 @@ from graphlift.compiled import stance
 from graphlift.compiled.settings import Settings
 from graphlift.convert_frame import Conversion, recompile_reasons
 from graphlift.dynamic import DynamicPolicy, Seen
-from graphlift.errors import GraphliftError
+from graphlift.errors import GraphliftError, Unsupported
 from graphlift.quiet import may_capture
+from graphlift.reasons import Reason
 from graphlift.records import CaptureLog, CaptureRecord
 from graphlift.rules import is_root_candidate, is_unasked, keeps_frame
 from graphlift.segments import Segments
@@ -71,11 +72,16 @@ class Context:
 
         Only one thread at a time captures for one object; another that comes meanwhile runs plainly. So does
         everything while the program has replaced builtins that captures need.
+
+        Raises:
+            Unsupported: under ``fullgraph=True``, where the graph would be cut or nothing can be captured.
         """
         code = function.__code__
         if code in self._given_up:
             return None
         if not may_capture():
+            if self.settings.fullgraph:
+                raise Unsupported(Reason.UNSUPPORTED_BUILTIN, "one that captures themselves need is replaced")
             return NotImplemented
         if not self._lock.acquire(blocking=False):
             return NotImplemented

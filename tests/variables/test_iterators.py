@@ -441,15 +441,15 @@ def stop_at_two(item):
 
 def ended_by_what_they_call(x):
     def delegating():
-        yield from it.starmap(stop_at_two, [(1,), (2,)])
+        return (yield from it.starmap(stop_at_two, [(1,), (2,)]))
 
     pairs = it.starmap(stop_at_two, [(1,), (2,), (3,)])
     seen = [next(pairs)]
     for iterator in (pairs, delegating()):
         try:
             seen += [next(iterator), next(iterator)]
-        except StopIteration:
-            seen.append("end")
+        except StopIteration as error:
+            seen.append(error.value)
     return (
         seen,
         list(it.starmap(stop_at_two, [(1,), (2,), (3,)])),

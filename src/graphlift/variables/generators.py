@@ -23,7 +23,6 @@ from graphlift.variables.builder import maker, wraps
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import fold
 from graphlift.variables.functions import cell_variable
-from graphlift.variables.slots import iteration
 from graphlift.variables.user_defined import UserDefinedObject
 
 _RUNNING: Final = "running"
@@ -280,13 +279,13 @@ def send(tx: Tx, receiver: Any, sent: Any) -> tuple[bool, Var]:
         elif isinstance(target, UserDefinedObject):
             item = target.invoke(tx, "__next__", [], {})
         else:
-            item = iteration.next_(tx, target)
+            item = target.call_method(tx, "__next__", [], {})
     except ObservedException as raised:
         stopped = stop_value(tx, raised.value)
         if stopped is None:
             raise
         return True, stopped
-    return (True, _none(tx)) if item is None else (False, item)
+    return False, item
 
 
 def throw(tx: Tx, receiver: GeneratorVariable, error: Var) -> tuple[bool, Var]:

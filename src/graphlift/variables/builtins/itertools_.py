@@ -12,7 +12,7 @@ from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables import exceptions
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.builtin_object import constant, make_list, make_tuple
+from graphlift.variables.builtin_object import constant, make_list, make_tuple, method
 from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import ConstantVariable
@@ -53,11 +53,21 @@ class InlinedIteratorVariable(IteratorVariable):
     def python_type(self, tx: Tx) -> type:
         return self.kind if isinstance(self.kind, type) else itertools.chain
 
-    def next_(self, tx: Tx) -> VariableTracker | None:
+    def _step(self, tx: Tx) -> VariableTracker | None:
         if not self.handle.value:
             tx.heap.set_value(self.handle, True)
+        return self.generator.next_(tx)
+
+    @method("__next__")
+    def _next(self, tx: Tx) -> VariableTracker:
+        item = self._step(tx)
+        if item is None:
+            tx.raise_(StopIteration)
+        return item
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
         try:
-            return self.generator.next_(tx)
+            return self._step(tx)
         except ObservedException as error:
             if not exceptions.is_stop_iteration(error.value, tx):
                 raise

@@ -1,6 +1,7 @@
 /* What Python code cannot do to a class: give it another metaclass, also where that is `type`, and take it
- * off the lists of subclasses. */
+ * off the lists of subclasses; and what it cannot ask: how it makes objects, and whether its names are strings. */
 
+#include "compat/layouts.h"
 #include "runtime.h"
 
 static PyObject *
@@ -56,7 +57,37 @@ hide_subclass(PyObject *Py_UNUSED(module), PyObject *cls)
     Py_RETURN_NONE;
 }
 
+static PyObject *
+new_slot(PyObject *Py_UNUSED(module), PyObject *cls)
+{
+    if (!PyType_Check(cls)) {
+        PyErr_SetString(PyExc_TypeError, "new_slot() takes a class");
+        return NULL;
+    }
+    return PyLong_FromVoidPtr((void *)((PyTypeObject *)cls)->tp_new);
+}
+
+static PyObject *
+has_only_strings(PyObject *Py_UNUSED(module), PyObject *cls)
+{
+    PyObject *mro = PyType_Check(cls) ? ((PyTypeObject *)cls)->tp_mro : NULL;
+    if (mro == NULL) {
+        PyErr_SetString(PyExc_TypeError, "has_only_strings() takes a class");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
+        PyTypeObject *owner = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        if (owner->tp_flags & Py_TPFLAGS_HEAPTYPE && !gl_dict_has_only_strings((PyDictObject *)owner->tp_dict)) {
+            Py_RETURN_FALSE;
+        }
+    }
+    Py_RETURN_TRUE;
+}
+
 static PyMethodDef functions[] = {
+    {"new_slot", new_slot, METH_O, "The address of the C function by which a class makes its objects."},
+    {"has_only_strings", has_only_strings, METH_O,
+     "Whether the tables of names of a class and its bases are known to hold exact strings only."},
     {"set_metaclass", set_metaclass, METH_VARARGS,
      "Make a class an instance of a base of its metaclass that is laid out alike."},
     {"hide_subclass", hide_subclass, METH_O, "Take a class off what `__subclasses__()` of its bases gives."},

@@ -55,6 +55,13 @@ def set_metaclass(cls: type, meta: type, /) -> None:
     works it out anew.
     """
 
+def new_slot(cls: type, /) -> int:
+    """The address of the C function by which a class makes its objects (`tp_new`)."""
+
+def has_only_strings(cls: type, /) -> bool:
+    """Whether the tables of names of a class and its bases are known to hold exact strings only, so that a
+    look-up compares by no code of the user's."""
+
 def hide_subclass(cls: type, /) -> None:
     """Take a class off what ``__subclasses__()`` of its bases gives; they no longer tell it of changes."""
 

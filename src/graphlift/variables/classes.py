@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import BuiltinFunctionType
 from typing import Any, Final
 
+from graphlift import _C
 from graphlift.heap import Handle
 from graphlift.operators import BINARY_METHODS, COMPARE_METHODS, REFLECTED_METHODS
 from graphlift.protocol import Codegen, Tx, Var
@@ -48,6 +49,7 @@ _NEW: Final[dict[type, tuple[Construct, bool]]] = {}
 
 _TYPE_GETATTRIBUTE: Final = type.__dict__["__getattribute__"]
 _IS_ABSTRACT: Final = 1 << 20
+_BASE: Final = type.__dict__["__base__"].__get__
 
 
 def constructs(*classes: type, whole: bool = False) -> Callable[[Construct], Construct]:
@@ -109,6 +111,7 @@ class ClassVariable(VariableTracker):
         whole = tx.takes("__call__", self)
         new = type_lookup(tx, cls, "__new__")
         assert new is not None
+        _check_new(tx, cls, new)
         if type(new.raw) is BuiltinFunctionType:
             made, initialised = c_construct(tx, self, cls, new.raw, args, kwargs)
         else:
@@ -178,7 +181,7 @@ class ClassVariable(VariableTracker):
         """``type.__getattribute__``; None when there is no such attribute."""
         meta = type(self.value)
         of_meta = type_lookup(tx, meta, name)
-        if of_meta is not None and of_meta.is_data:
+        if of_meta is not None and of_meta.is_data and of_meta.binding is not Binding.PLAIN:
             found: VariableTracker = attributes.bind(tx, of_meta, self, meta)
             return found
         attr = type_lookup(tx, self.value, name)
@@ -246,6 +249,8 @@ class ClassVariable(VariableTracker):
 
     def _store(self, tx: Tx, name: str, value: VariableTracker | None) -> None:
         own = class_namespace(tx, self.value, self)
+        if value is None and name == "__new__":  # the class goes on making its objects by looking the name up
+            self.refuse(tx, "deleting attribute '__new__'")
         if value is not None:
             namespace.store(tx, own, name, tx.make.constant(name), value)
         elif not namespace.delete(tx, own, name, AttrSource):
@@ -481,6 +486,46 @@ CLASS_METHODS[object, "__init_subclass__"] = _init_subclass
 CLASS_METHODS[object, "__subclasshook__"] = _subclass_hook
 
 
+# --- making objects ----------------------------------------------------------------------------
+
+
+class _Probe:
+    def __new__(cls) -> Any:
+        return object.__new__(cls)
+
+
+_BY_NAME: Final = _C.new_slot(_Probe)
+
+
+def calls_by_name(cls: type) -> bool:
+    """Whether a class makes its objects by looking ``__new__`` up (`slot_tp_new`). So it does if it, or the
+    base that it inherits that from, ever had one in Python, though that may be gone."""
+    return _C.new_slot(cls) == _BY_NAME
+
+
+def _check_new(tx: Tx, cls: type, new: TypeAttr) -> None:
+    """Break where what ``type.__call__`` runs need not be what is found under ``__new__``: a C function that
+    stands on another class than its own changes nothing about one that never looked its ``__new__`` up."""
+    found = new.raw if new.written is None else new.written.realize(tx)
+    written = type(found) is NewFunctionVariable
+    if written or (type(found) is BuiltinFunctionType and getattr(found, "__self__", None) is not new.owner):
+        tx.fail(
+            Reason.UNKNOWN_CALLABLE,
+            f"making an object of {cls.__qualname__}, whose `__new__` is another class's",
+        )
+
+
+def _check_layout(tx: Tx, owner: type, cls: type) -> None:
+    """The TypeError of a C ``__new__`` that is called for a class which C code lays out otherwise. Mirrors
+    tp_new_wrapper."""
+    base: Any = cls
+    while base is not None and calls_by_name(base):
+        base = _BASE(base)
+    if base is not None and _C.new_slot(base) != _C.new_slot(owner):
+        call = f"{owner.__name__}.__new__({cls.__name__})"
+        tx.raise_(TypeError, f"{call} is not safe, use {base.__name__}.__new__()")
+
+
 # --- making objects by C classes ----------------------------------------------------------------
 
 
@@ -502,7 +547,7 @@ def c_construct(
 def _new_object(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if args or kwargs:
         new, init = type_lookup(tx, cls, "__new__"), type_lookup(tx, cls, "__init__")
-        if new is not None and new.raw is not object.__new__:
+        if calls_by_name(cls) or (new is not None and new.raw is not object.__new__):
             tx.raise_(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
         if init is not None and init.raw is object.__dict__["__init__"]:
             tx.raise_(TypeError, f"{cls.__name__}() takes no arguments")
@@ -542,6 +587,7 @@ class NewFunctionVariable(ConstantVariable):
             name = cls.value.__name__
             call = f"{owner.__name__}.__new__({name})"
             tx.raise_(TypeError, f"{call}: {name} is not a subtype of {owner.__name__}")
+        _check_layout(tx, owner, cls.value)
         made: VariableTracker = c_construct(tx, cls, cls.value, self.value, args[1:], kwargs)[0]
         return made
 

@@ -6,7 +6,7 @@ Objects/funcobject.c.
 
 from __future__ import annotations
 
-from types import FunctionType, GetSetDescriptorType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, Final
 
 from graphlift.heap import Handle
@@ -18,14 +18,20 @@ from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import C_METHODS, Args, KwArgs
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.truth import is_true
-from graphlift.variables.slots.type_lookup import mro_of
+from graphlift.variables.slots.type_lookup import mro_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
 _ACCESSORS: Final = ("fget", "fset", "fdel")
 _FIELDS: Final = {name: property.__dict__[name] for name in (*_ACCESSORS, "__doc__")}
 _WRAPPERS: Final = (classmethod, staticmethod)
-#: What the wrapper of a function shows of it.
-_SHOWN: Final = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
+
+
+def _probe() -> None:
+    """What a wrapper takes over from a function, is found out with this one."""
+
+
+#: Attributes that a wrapper, when it is made, takes over from what it wraps. Mirrors functools_wraps.
+_TAKEN_OVER: Final = tuple(vars(staticmethod(_probe)))
 
 
 class DescriptorObject(UserDefinedObject):
@@ -49,16 +55,11 @@ class DescriptorObject(UserDefinedObject):
     def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
         if name == "__isabstractmethod__":
             return _is_abstract(tx, self)
+        if name == "__wrapped__" and type(descriptor) is MemberDescriptorType:
+            return attributes.generic_getattr(tx, self, self.cls, "__func__")
         if name == "__name__" and type(descriptor) is GetSetDescriptorType and self.handle.value is not None:
             return tx.make.constant(self.handle.value)  # type: ignore[return-value]
         return super().read_member(tx, descriptor, name)
-
-    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
-        if name in _SHOWN and any(kind in mro_of(self.cls) for kind in _WRAPPERS):
-            function = attributes.generic_getattr(tx, self, self.cls, "__func__")
-            found: VariableTracker = attributes.getattr_(tx, function, name).realize(tx)
-            return found
-        return super().getattr_(tx, name)
 
     def fill(self, codegen: Codegen) -> None:
         table = {} if self.handle.slots is None else self.handle.slots.table or {}
@@ -68,7 +69,7 @@ class DescriptorObject(UserDefinedObject):
             codegen.run(property.__init__, [self], named)
         else:
             kind: Any = next(kind for kind in _WRAPPERS if kind in mro_of(self.cls))
-            codegen.run(kind.__init__, [self, given["__func__"]])
+            codegen.run(_wrap, [self, ConstantVariable(kind is staticmethod), given["__func__"]])
         rebuild.attributes(codegen, self, self.handle)
         if self.handle.value is not None:
             codegen.run(_SET_NAME, [self, ConstantVariable(None), ConstantVariable(self.handle.value)])
@@ -83,6 +84,13 @@ class DescriptorObject(UserDefinedObject):
         if self.handle.value is not None:
             _SET_NAME(made, object, self.handle.value)
         return made
+
+
+def _wrap(made: Any, is_static: bool, function: Any) -> None:
+    """Let a wrapper wrap a function, with no attributes of its own yet."""
+    kind = staticmethod if is_static else classmethod
+    kind.__init__(made, function)
+    kind.__dict__["__dict__"].__get__(made).clear()
 
 
 def _named(name: str) -> Any:
@@ -112,6 +120,13 @@ def _new_descriptor(tx: Tx, cls_var: Any, cls: type, args: Args, kwargs: KwArgs)
     return DescriptorObject(cls, Handle(), None, cls_var)
 
 
+def bare_wrapper(tx: Tx, kind: type, function: Any) -> DescriptorObject:
+    """A static or class method as `type.__new__` makes it of a function, without attributes of its own."""
+    made = DescriptorObject(kind, Handle(), None, tx.make.from_value(kind, None))
+    UserDefinedObject.write_member(made, tx, kind.__dict__["__func__"], "__func__", function)
+    return made
+
+
 def _init_wrapper(tx: Tx, self: Any, args: Args, kwargs: KwArgs) -> Any:
     kind = next(kind for kind in _WRAPPERS if kind in mro_of(self.cls))
     if kwargs:
@@ -120,8 +135,17 @@ def _init_wrapper(tx: Tx, self: Any, args: Args, kwargs: KwArgs) -> Any:
         tx.raise_(TypeError, f"{self.cls.__name__} expected 1 argument, got {len(args)}")
     if not isinstance(self, DescriptorObject):
         self.refuse(tx, "method '__init__'")
-    member = kind.__dict__["__func__"]
-    UserDefinedObject.write_member(self, tx, member, "__func__", args[0])
+    UserDefinedObject.write_member(self, tx, kind.__dict__["__func__"], "__func__", args[0])
+    wrapped = args[0].realize(tx)
+    of_wrapped = wrapped.python_type(tx)
+    hooked = attributes.user_special(tx, wrapped, "__getattribute__") is not None
+    if (
+        hooked or type_lookup(tx, of_wrapped, "__getattr__") is not None
+    ):  # would be run again where it is made real
+        self.refuse(tx, f"a wrapper of {wrapped!r}")
+    for name in _TAKEN_OVER:
+        if attributes.hasattr_(tx, wrapped, name):
+            attributes.setattr_(tx, self, name, attributes.getattr_(tx, wrapped, name))
     return tx.make.constant(None)
 
 

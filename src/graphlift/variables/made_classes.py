@@ -26,9 +26,16 @@ from graphlift.variables import cells, namespace
 from graphlift.variables.base import UNKNOWN, VariableTracker
 from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.cells import CellVariable
-from graphlift.variables.classes import CLASS_METHODS, KEPT_IN_NAMESPACE, ClassVariable, constructs
+from graphlift.variables.classes import (
+    CLASS_METHODS,
+    KEPT_IN_NAMESPACE,
+    ClassVariable,
+    NewFunctionVariable,
+    constructs,
+)
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.containers import ContainerObject
+from graphlift.variables.descriptors import bare_wrapper
 from graphlift.variables.functions import FunctionVariable, models
 from graphlift.variables.mappings import DictVariable
 from graphlift.variables.sequences import TupleVariable
@@ -107,6 +114,7 @@ class MadeClassVariable(ClassVariable):
     """
 
     __slots__ = ("__weakref__", "abstract", "bases", "constants", "handle", "meta", "names")
+    found_otherwise = True
 
     def __init__(self, value: type, meta: Var, bases: Sequence[Var], constants: dict[str, Any]) -> None:
         super().__init__(value)
@@ -281,7 +289,8 @@ def _constants(tx: Tx, meta: type, table: Mapping[str, Any]) -> dict[str, Any]:
     """The known values in a class's namespace."""
     found: dict[str, Any] = {}
     for name, value in table.items():
-        if value.is_constant() and type(value.as_constant()) in _PLAIN:
+        of_c = name == "__new__" and type(value) is NewFunctionVariable  # as any other, it would take effect
+        if of_c or (value.is_constant() and type(value.as_constant()) in _PLAIN):
             found[name] = value.as_constant()
         elif name == "__slots__":
             slots = value.snapshot(tx)
@@ -317,8 +326,7 @@ def _wrapped(tx: Tx, name: str, value: VariableTracker) -> Any:
     }.get(name)
     if kind is None or value.python_type(tx) is not FunctionType:
         return value
-    wrapper: Any = tx.make.from_value(kind, None)
-    return wrapper.realize(tx).call(tx, [value], {})
+    return bare_wrapper(tx, kind, value)
 
 
 def _tell_names(tx: Tx, made: MadeClassVariable) -> None:

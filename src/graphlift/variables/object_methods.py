@@ -14,7 +14,7 @@ from graphlift.reasons import Reason
 from graphlift.variables import namespace
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.slots import attributes, iteration, text
-from graphlift.variables.slots.type_lookup import mro_of, namespace_of, type_lookup
+from graphlift.variables.slots.type_lookup import mro_of, namespace_of, own_attr, type_lookup, written_class
 
 Args = Sequence[Any]
 KwArgs = Mapping[str, Any]
@@ -185,8 +185,17 @@ def _is_followed(tx: Tx, cls: type) -> bool:
     return base in (object, list, dict, tuple)
 
 
-def _slot_names(cls: type) -> list[str]:
-    """The names of members of ``__slots__``, as `copyreg` finds them."""
+def _slot_names(tx: Tx, cls: type) -> list[str]:
+    """The names of members of ``__slots__``, as `copyreg` finds them, or those that the class has at hand."""
+    if written_class(tx, cls, "__slotnames__"):
+        attr = own_attr(tx, cls, "__slotnames__")
+        assert attr is not None
+        return [constant_name(tx, name) for name in iteration.unpack(tx, attr.value(tx))]
+    kept = namespace_of(cls).get("__slotnames__")
+    if type(kept) is list:
+        if not all(type(name) is str for name in kept):
+            tx.fail(Reason.UNSUPPORTED_OPERATION, f"the state of an object of {cls.__qualname__}")
+        return list(kept)
     names: list[str] = []
     for owner in mro_of(cls):
         slots = namespace_of(owner).get("__slots__", ()) if owner.__flags__ & _HEAP_TYPE else ()
@@ -209,7 +218,7 @@ def _getstate(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any:
     if handle is not None:
         namespace.complete(tx, handle)
         state = tx.make.namespace_dict(handle, self) if handle.table else state
-    names = [name for name in _slot_names(cls) if attributes.hasattr_(tx, self, name)]
+    names = [name for name in _slot_names(tx, cls) if attributes.hasattr_(tx, self, name)]
     if not names:
         return state
     slots = [(tx.make.constant(name), attributes.getattr_(tx, self, name)) for name in names]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import FunctionType
 from typing import Any, Final, NoReturn
 
 from graphlift.errors import ObservedException
@@ -255,6 +256,9 @@ def _bind_class(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) 
             Binding.STATIC,
         ):
             return bind_value(tx, beneath, owner.realize(tx), cls)
+    kind = function.realize(tx).python_type(tx)
+    if kind is not FunctionType and type_lookup(tx, kind, "__call__") is None:
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"a class method of {function!r}, which cannot be called")
     return tx.make.bound_method(function, owner)
 
 

@@ -44,16 +44,16 @@ class SideEffects:
         self._codegen.put_in_place()
 
     def _writer(self, handle: Handle) -> Callable[[Handle], None]:
-        real = handle.real
-        if isinstance(real, CellType):
+        kind = type(handle.real)  # the object itself is not asked for its class
+        if kind is CellType:
             return self._cell
-        if handle.items is not None and isinstance(real, (list, deque)):
+        if handle.items is not None and issubclass(kind, (list, deque)):
             return self._items
-        if handle.table is not None and isinstance(real, dict):
+        if handle.table is not None and issubclass(kind, dict):
             return self._table
-        if handle.table is not None and isinstance(real, set):
+        if handle.table is not None and issubclass(kind, set):
             return self._set
-        raise InternalError(f"no way to write back to {type(real).__qualname__}")
+        raise InternalError(f"no way to write back to {kind.__qualname__}")
 
     # --- one kind each ---------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class SideEffects:
         items = handle.items or []
         if items == handle.first_items:
             return
-        if isinstance(handle.real, deque):
+        if issubclass(type(handle.real), deque):
             self._run(deque.clear, handle)
             self._run(deque.extend, handle, items)
             return
@@ -116,7 +116,7 @@ class SideEffects:
     def _table(self, handle: Handle) -> None:
         table = handle.table or {}
         plain = type(handle.real) in (dict, OrderedDict)
-        base = OrderedDict if isinstance(handle.real, OrderedDict) else dict
+        base = OrderedDict if issubclass(type(handle.real), OrderedDict) else dict
         deleted, stored, rebuilt = _difference(handle, table, base)
         if rebuilt:
             self._run(base.clear, handle)

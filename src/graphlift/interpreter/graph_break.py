@@ -23,6 +23,7 @@ from graphlift.interpreter.base import InstructionTranslatorBase
 from graphlift.meta_propagation.state import SETTERS, WITHOUT_TRACE, changes_state, moved_counters
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
+from graphlift.variables.cells import CellVariable
 
 
 class Cut(NamedTuple):
@@ -36,6 +37,7 @@ class Cut(NamedTuple):
         keyword_names: names for the call at the cut.
         operands: how many stack entries the call of the next inner frame takes; None for the innermost.
         finish: what is left to do behind that call; None for the innermost.
+        dropped: what only locals hold that are not read any more, and the program may find in another way.
     """
 
     code: CodeType
@@ -45,6 +47,7 @@ class Cut(NamedTuple):
     keyword_names: tuple[str, ...]
     operands: int | None
     finish: Finish | None
+    dropped: list[Var]
 
 
 #: Gives the global name, in a namespace, of the segment that goes on at a cut.
@@ -85,7 +88,19 @@ def _cut_of(frame: InstructionTranslatorBase, inner: InstructionTranslatorBase |
     if namespace is None:
         raise Unsupported(Reason.UNSUPPORTED_OPERATION, "a function whose globals are not known")
     shape, values = frame.frame.shape_at(snapshot.index, stack)
-    return Cut(frame.code, namespace, shape, [*values, *needed], snapshot.keyword_names, operands, finish)
+    values += needed
+    return Cut(
+        frame.code, namespace, shape, values, snapshot.keyword_names, operands, finish, _dropped(frame, shape)
+    )
+
+
+def _dropped(frame: InstructionTranslatorBase, shape: Shape) -> list[Var]:
+    found = []
+    for name, local in frame.frame.symbolic_locals.items():
+        value = local.handle.value if type(local) is CellVariable else local
+        if name not in shape.live and value is not None and getattr(value, "found_otherwise", False):
+            found.append(value)
+    return found
 
 
 def emit_jump(body: PyCodegen, cuts: Sequence[Cut], name: SegmentName, effects: Callable[[], None]) -> None:
@@ -101,6 +116,10 @@ def emit_jump(body: PyCodegen, cuts: Sequence[Cut], name: SegmentName, effects: 
     _emit_values(body, cuts, name, namespace)
     values = body.temporary()
     emitter.store_fast(values)
+    for cut in cuts:
+        for value in cut.dropped:
+            body(value)
+            emitter.pop()
     effects()
     _load_jump(emitter, name(cuts[0], namespace))
     emitter.load_fast(values)

@@ -73,6 +73,10 @@ class VariableTracker(Var):
     #: of a cycle.
     leaf: ClassVar[bool] = False
 
+    #: Whether the program may find it in another way than by a name (a class: `__subclasses__`), so that it
+    #: must become real where a frame is cut, though no name that is left refers to it.
+    found_otherwise: ClassVar[bool] = False
+
     #: Whether it is a number not fixed by the capture: asking for its value (`snapshot`) fixes it.
     symbolic: ClassVar[bool] = False
 

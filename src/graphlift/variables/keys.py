@@ -178,7 +178,7 @@ def open_parts(identities: Iterable[Hashable]) -> list[OpenKey]:
     """All keys in some that only the program can compare."""
     parts: list[OpenKey] = []
     for identity in identities:
-        if isinstance(identity, tuple | frozenset):
+        if type(identity) is tuple or type(identity) is frozenset:
             parts += open_parts(identity)
         elif type(identity) is OpenKey:
             parts.append(identity)

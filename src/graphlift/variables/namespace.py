@@ -24,19 +24,19 @@ from graphlift.sources import DictKeySource, KeySource, Source
 ABSENT, HAS_KEY, KEYS, THERE = "absent", "has_key", "keys", "there"
 
 
-def _has(real: Mapping[Any, Any], key: Hashable) -> bool:
-    return dict.__contains__(real, key) if isinstance(real, dict) else key in real
+def _has(real: Any, key: Hashable) -> bool:
+    return dict.__contains__(real, key) if issubclass(type(real), dict) else key in real
 
 
-def _get(real: Mapping[Any, Any], key: Hashable) -> Any:
-    return dict.__getitem__(real, key) if isinstance(real, dict) else real[key]
+def _get(real: Any, key: Hashable) -> Any:
+    return dict.__getitem__(real, key) if issubclass(type(real), dict) else real[key]
 
 
-def keys_of(real: Mapping[Any, Any]) -> Iterator[Any]:
+def keys_of(real: Any) -> Iterator[Any]:
     """The keys in their order, past what a derived class may override."""
-    if isinstance(real, OrderedDict):
+    if issubclass(type(real), OrderedDict):
         return OrderedDict.__iter__(real)
-    return dict.__iter__(real) if isinstance(real, dict) else iter(real)
+    return dict.__iter__(real) if issubclass(type(real), dict) else iter(real)
 
 
 def handle_at(tx: Tx, real: Any, source: Source | None) -> Handle:

@@ -123,7 +123,7 @@ class OverlapKind(Kind):
         return ats, pattern
 
     def holds(self, payload: Any, *values: Any) -> bool:
-        if not all(isinstance(value, torch.Tensor) for value in values):
+        if not all(issubclass(type(value), torch.Tensor) for value in values):
             return False
         now = _pattern(list(map(place_plainly, values)), [row[1] for row in payload])
         return bool(now == payload)

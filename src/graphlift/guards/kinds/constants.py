@@ -73,7 +73,7 @@ class ConstantKind(Kind):
         if type(value) in _LEAVES or is_constant(value):
             rows.rows.append(("constant", at, value))
             return (at,), Baked(value)
-        if isinstance(value, Enum):
+        if issubclass(type(value), Enum):
             return (at,), identify(value, at, rows)
         raise NotGuardableError(f"{show(value)} is no constant")
 

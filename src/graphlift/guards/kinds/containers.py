@@ -59,16 +59,16 @@ class SetItemsKind(Kind):
 
     def holds(self, payload: Any, *values: Any) -> bool:
         value = values[0]
-        if not isinstance(value, (set, frozenset)):
+        if not issubclass(type(value), (set, frozenset)):
             return False
-        items = list(set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value))
+        items = list(set.__iter__(value) if issubclass(type(value), set) else frozenset.__iter__(value))
         return len(items) == len(payload) and all(map(same_item, payload, items))
 
     def describe(self, payload: Any, *names: str) -> str:
         return f"holds exactly {show(tuple(map(held, payload)))}"
 
     def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
-        now = show(tuple(values[0])) if isinstance(values[0], (set, frozenset)) else show(values[0])
+        now = show(tuple(values[0])) if issubclass(type(values[0]), (set, frozenset)) else show(values[0])
         return f"the elements of {names[0]} were {show(tuple(map(held, payload)))}, now they are {now}"
 
 
@@ -88,7 +88,7 @@ class HashesKind(Kind):
         return (at,), guard.payload[0]
 
     def holds(self, payload: Any, *values: Any) -> bool:
-        if not isinstance(values[0], (dict, set, frozenset)):
+        if not issubclass(type(values[0]), (dict, set, frozenset)):
             return False
         now = [value for _, value in _C.stored_hashes(values[0])]
         return len(payload) == len(now) and all(

@@ -13,7 +13,7 @@ from graphlift.guards.places import MISSING, Rows, dict_keys, dict_value, hold_k
 
 
 def _is_table(value: Any) -> bool:
-    return isinstance(value, dict) or type(value).__name__ == "mappingproxy"
+    return issubclass(type(value), dict) or type(value).__name__ == "mappingproxy"
 
 
 class _OneKey(Kind):
@@ -81,7 +81,7 @@ class NamespaceLacksKind(Kind):
         return (at,), (absent, empty)
 
     def holds(self, payload: Any, *values: Any) -> bool:
-        return isinstance(values[0], dict) and not _disturbing(payload, values[0])
+        return issubclass(type(values[0]), dict) and not _disturbing(payload, values[0])
 
     def describe(self, payload: Any, *names: str) -> str:
         absent, empty = (", ".join(f"`{name}`" for name in part) for part in payload)
@@ -89,7 +89,7 @@ class NamespaceLacksKind(Kind):
 
     def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
         owner = names[0].replace(".__dict__`", "`")
-        if not isinstance(values[0], dict):
+        if not issubclass(type(values[0]), dict):
             return f"{names[0]} is no dictionary any more"
         name = _disturbing(payload, values[0])[0]
         if name in payload[0]:

@@ -184,7 +184,7 @@ def _number(item: tuple[Any, ...], value: Any) -> Number:
         if type(value) is not (int if sort == "int" else float):
             raise _NotExactError
         return value
-    if not isinstance(value, torch.Tensor):
+    if not issubclass(type(value), torch.Tensor):
         raise _NotExactError
     read = read_plainly(value)
     if sort == "offset":

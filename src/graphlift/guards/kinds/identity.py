@@ -107,7 +107,7 @@ def identify(value: Any, at: int, rows: Rows) -> Any:
         )
     if cls is MemberDescriptorType and not is_static_type(value.__objclass__):
         return rows.add_about_slot("slot_descriptor", at, value)
-    if isinstance(value, Enum) and isinstance(value, (int, tuple, bytes)):
+    if issubclass(cls, Enum) and issubclass(cls, (int, tuple, bytes)):  # the object itself is asked nothing
         return _identify_member(value, at, rows)
     holder = hold(value)
     rows.add("is", at, holder)
@@ -168,7 +168,7 @@ class IsKind(Kind):
         now = show(values[0])
         was = show_identified(payload)
         if now == was:
-            now = f"another {'function' if isinstance(values[0], FunctionType) else 'object'} like it"
+            now = f"another {'function' if type(values[0]) is FunctionType else 'object'} like it"
         return f"{names[0]} was {was}, now it is {now}"
 
 

@@ -74,7 +74,7 @@ class TypeAbsentKind(Kind):
         return (at,), guard.payload[0]
 
     def holds(self, payload: Any, *values: Any) -> bool:
-        return isinstance(values[0], type) and type_lookup(values[0], payload) is MISSING
+        return issubclass(type(values[0]), type) and type_lookup(values[0], payload) is MISSING
 
     def describe(self, payload: Any, *names: str) -> str:
         return f"lacks `{payload}`"

@@ -10,6 +10,7 @@ from graphlift.guards.places import MISSING, plain_repr
 
 _PLAIN: Final = frozenset({int, float, bool, complex, bytes, str, type(None), type(...), range})
 _LIMIT: Final = 80
+_QUALNAME: Final = type.__dict__["__qualname__"].__get__  # past any metaclass
 
 
 def _shorten(text: str) -> str:
@@ -25,17 +26,17 @@ def show(value: Any) -> str:
         return repr(value)
     if kind in (tuple, list, frozenset, set):
         return _shorten(f"{kind.__name__} of {len(value)}") if kind is not tuple else _show_tuple(value)
-    if isinstance(value, type):
-        return f"class `{value.__qualname__}`"
-    if isinstance(value, (FunctionType, BuiltinFunctionType)):
+    if issubclass(kind, type):
+        return f"class `{_QUALNAME(value)}`"
+    if kind in (FunctionType, BuiltinFunctionType):
         return f"function `{value.__qualname__}`"
     if kind is CodeType:
         return f"the code of `{value.co_qualname}`"
     if kind is ModuleType:
-        return f"module `{value.__name__}`"
+        return f"module `{vars(value).get('__name__', '?')}`"
     if kind.__module__ == "torch":
         return str(value)
-    return f"an object of class `{kind.__qualname__}`"
+    return f"an object of class `{_QUALNAME(kind)}`"
 
 
 def _show_tuple(value: tuple[Any, ...]) -> str:

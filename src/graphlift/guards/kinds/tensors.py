@@ -112,7 +112,7 @@ class TensorKind(Kind):
 
     def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
         value = values[0]
-        if not isinstance(value, torch.Tensor) or type(value) is not held(payload.cls):
+        if not issubclass(type(value), torch.Tensor) or type(value) is not held(payload.cls):
             return f"{names[0]} was of {show(held(payload.cls))}, now it is of {show(type(value))}"
         now = read_plainly(value)
         for part, at, same in _PARTS:
@@ -156,7 +156,7 @@ class TensorFieldKind(Kind):
         return (at,), (field, value)
 
     def holds(self, payload: Any, *values: Any) -> bool:
-        return isinstance(values[0], torch.Tensor) and same_constant(
+        return issubclass(type(values[0]), torch.Tensor) and same_constant(
             payload[1], _field(values[0], payload[0])
         )
 
@@ -165,7 +165,7 @@ class TensorFieldKind(Kind):
 
     def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
         field, was = payload
-        now = show(_field(values[0], field)) if isinstance(values[0], torch.Tensor) else "not to be had"
+        now = show(_field(values[0], field)) if issubclass(type(values[0]), torch.Tensor) else "not to be had"
         return f"{names[0]}: its {field} was {show(was)}, now it is {now}"
 
 

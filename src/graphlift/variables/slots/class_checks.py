@@ -120,7 +120,7 @@ def _claimed_class(tx: Tx, value: VariableTracker, kind: type) -> type | None:
 
     It is another class only where the program has a ``__class__`` or a ``__getattribute__`` of its own.
     """
-    if is_immutable(kind) or _is_tensor_class(kind):
+    if (is_immutable(kind) and not is_made(kind)) or _is_tensor_class(kind):
         return None
     attr, hook = type_lookup(tx, kind, "__class__"), type_lookup(tx, kind, "__getattribute__")
     if attr is None or (attr.raw is _OBJECT_CLASS and (hook is None or hook.binding is Binding.C_METHOD)):

@@ -68,6 +68,7 @@ _MRO: Final = type.__dict__["__mro__"]
 
 mro_of = _MRO.__get__
 _flags_of = type.__dict__["__flags__"].__get__
+_QUALNAME: Final = type.__dict__["__qualname__"].__get__
 _namespace_of = type.__dict__["__dict__"].__get__
 
 
@@ -210,6 +211,8 @@ _WRITTEN: Final = (0, "written classes")
 def _look(tx: Tx, cls: type, name: str) -> TypeAttr | None:
     if id(cls) in _made:
         return look_in_order(tx, mro_of(cls), name)
+    if not _C.has_only_strings(cls):
+        check_names(tx, cls)
     found = raw_lookup(cls, name)
     at = anchor(tx, cls)
     if found is None:
@@ -226,6 +229,13 @@ def _look(tx: Tx, cls: type, name: str) -> TypeAttr | None:
         else:
             tx.guard("type_lookup", at, name, raw)
     return TypeAttr(raw, owner, source, binding, is_data)
+
+
+def check_names(tx: Tx, cls: type) -> None:
+    """Break where a look-up on a class would compare by code of the user's, which names of other kinds than
+    strings may have."""
+    if not all(type(key) is str for owner in mro_of(cls) for key in _namespace_of(owner)):
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"class {_QUALNAME(cls)}, which has names that are no strings")
 
 
 def look_in_order(tx: Tx, order: Sequence[type], name: str) -> TypeAttr | None:

@@ -1,19 +1,13 @@
-"""Callables that hold another callable: bound methods, methods of C types, partials.
+"""Callables that hold another callable: bound methods and partials.
 
-Mirrors Objects/classobject.c, Objects/descrobject.c and ``functools.partial``.
+Mirrors Objects/classobject.c and ``functools.partial``.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Mapping, Sequence
-from types import (
-    BuiltinMethodType,
-    ClassMethodDescriptorType,
-    MethodDescriptorType,
-    MethodType,
-    WrapperDescriptorType,
-)
+from types import MethodType
 from typing import Any, Final
 
 from graphlift.heap import Handle
@@ -23,11 +17,10 @@ from graphlift.sources import MethodFunctionSource, MethodSelfSource, SlotSource
 from graphlift.variables import namespace, rebuild
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps
-from graphlift.variables.classes import ClassVariable, constructs
-from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.classes import constructs
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes, operators
-from graphlift.variables.slots.type_lookup import mro_of, namespace_of, type_lookup
+from graphlift.variables.slots.type_lookup import type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
 
@@ -135,146 +128,6 @@ def _new_method(
     if args[1].realize(tx).is_constant() and args[1].realize(tx).as_constant() is None:
         tx.raise_(TypeError, "instance must not be None")
     return BoundMethodVariable(args[0], args[1])
-
-
-# --- methods of C types -------------------------------------------------------------------------
-
-
-class BuiltinMethodVariable(VariableTracker):
-    """A method of a C type, bound to a tracker that models it by `call_method`.
-
-    Attributes:
-        name: the method's name.
-        instance: what it is bound to.
-    """
-
-    __slots__ = ("instance", "name")
-
-    def __init__(self, name: str, instance: Any, source: Source | None = None) -> None:
-        self.source = source
-        self.name: Final = name
-        self.instance: Final = instance
-
-    def python_type(self, tx: Tx) -> type:
-        attr = type_lookup(tx, self.instance.realize(tx).python_type(tx), self.name)
-        if attr is not None and type(attr.raw) is WrapperDescriptorType:
-            return _METHOD_WRAPPER
-        return BuiltinMethodType
-
-    def call(
-        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
-    ) -> VariableTracker:
-        result: VariableTracker = self.instance.realize(tx).call_method(tx, self.name, args, kwargs)
-        return result
-
-    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
-        if name == "__self__":
-            return self.instance.realize(tx)  # type: ignore[no-any-return]
-        if name == "__name__":
-            return tx.make.constant(self.name)  # type: ignore[return-value]
-        if name == "__qualname__":
-            return tx.make.constant(self.called_name(tx))  # type: ignore[return-value]
-        if name == "__call__":
-            return self
-        return self.refuse(tx, f"attribute {name!r}")
-
-    def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        if op not in ("==", "!=") or not isinstance(other, BuiltinMethodVariable):
-            return NOT_IMPLEMENTED
-        owners = self.instance.realize(tx), other.instance.realize(tx)
-        same = self.name == other.name and operators.same_object(tx, *owners)
-        return tx.make.constant(same is (op == "=="))  # type: ignore[return-value]
-
-    def hash_key(self, tx: Tx) -> Hashable:
-        return self.refuse(tx, "hash()")
-
-    def called_name(self, tx: Tx) -> str:
-        """See `slots.calls.callable_name`. Mirrors meth_get__qualname__ and wrapper_qualname."""
-        instance = self.instance.realize(tx)
-        cls = instance.value if isinstance(instance, ClassVariable) else instance.python_type(tx)
-        if self.python_type(tx) is _METHOD_WRAPPER:
-            attr = type_lookup(tx, instance.python_type(tx), self.name)
-            cls = attr.raw.__objclass__ if attr is not None else cls
-        return f"{cls.__qualname__}.{self.name}"
-
-    def reconstruct(self, codegen: Codegen) -> None:
-        if isinstance(self.instance, (UserDefinedObject, ClassVariable)):
-            codegen.call(bind_c_method, [ConstantVariable(self.name), self.instance])
-        else:
-            codegen(self.instance)
-            codegen.load_attr(self.name)
-
-    def __repr__(self) -> str:
-        return f"BuiltinMethodVariable({self.name})"
-
-
-def bind_c_method(name: str, instance: Any) -> Any:
-    """A C type's method beneath all overrides, bound to an object or class (runs in the compiled program)."""
-    if issubclass(type(instance), type):
-        for owner in mro_of(instance):
-            found = namespace_of(owner).get(name)
-            if type(found) is ClassMethodDescriptorType:
-                return found.__get__(None, instance)
-    for owner in mro_of(type(instance)):
-        found = namespace_of(owner).get(name)
-        if hasattr(type(found), "__objclass__"):
-            # CPython 3.11 crashes on some C methods (of compiled patterns, say) when the class is left out.
-            return found.__get__(instance, type(instance))  # type: ignore[union-attr]
-    return getattr(instance, name)
-
-
-_METHOD_WRAPPER: Final = type(object().__repr__)
-
-
-@maker
-def builtin_method(tx: Tx, name: str, instance: Any) -> BuiltinMethodVariable:
-    """See `protocol.Make.builtin_method`."""
-    return BuiltinMethodVariable(name, instance)
-
-
-class MethodDescriptorVariable(ConstantVariable):
-    """A method of a C type, not bound: ``list.append``, ``object.__setattr__``."""
-
-    __slots__ = ()
-
-    def call(
-        self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
-    ) -> VariableTracker:
-        descriptor = self.value
-        owner, name = descriptor.__objclass__, descriptor.__name__
-        if not args:
-            kind = "unbound method" if type(descriptor) is MethodDescriptorType else "descriptor"
-            tx.raise_(TypeError, f"{kind} {owner.__name__}.{name}() needs an argument")
-        instance = args[0].realize(tx)
-        if not issubclass(instance.python_type(tx), owner):
-            text = f"descriptor '{name}' requires a '{owner.__name__}' object but received a '{{}}'"
-            if type(descriptor) is MethodDescriptorType:
-                text = f"descriptor '{name}' for '{owner.__name__}' objects doesn't apply to a '{{}}' object"
-            instance.type_error(tx, text)
-        model = OBJECT_METHODS.get(name) if owner is object else None
-        if model is not None:
-            result: VariableTracker = model(tx, instance, args[1:], kwargs)
-            return result
-        return instance.call_method(tx, name, args[1:], kwargs)
-
-    def getattr_(self, tx: Tx, name: str) -> VariableTracker:
-        if name in ("__name__", "__qualname__", "__doc__", "__objclass__"):
-            return tx.make.from_value(getattr(self.value, name), None)  # type: ignore[return-value]
-        return self.refuse(tx, f"attribute {name!r}")
-
-    def reconstruct(self, codegen: Codegen) -> None:
-        codegen.load_object(self.value)
-
-    def __repr__(self) -> str:
-        return f"MethodDescriptorVariable({self.value.__qualname__})"
-
-
-@wraps(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-def wrap_method_descriptor(tx: Tx, value: Any, source: Source | None) -> MethodDescriptorVariable:
-    """An unbound method of a C type."""
-    if source is not None:
-        tx.guard("is", source, value)
-    return MethodDescriptorVariable(value, source)
 
 
 # --- partials -----------------------------------------------------------------------------------

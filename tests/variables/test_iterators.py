@@ -462,3 +462,52 @@ def ended_by_what_they_call(x):
 
 def test_a_stop_iteration_of_what_they_call_ends_them():
     check(ended_by_what_they_call, torch.ones(2))
+
+
+def stops_with(value):
+    raise StopIteration(value)
+
+
+class Ends:
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        raise StopIteration("user")
+
+    def __bool__(self):
+        raise StopIteration("truth")
+
+
+def test_the_value_of_the_stop_beneath_is_kept():
+    def counted():
+        yield 1
+        return "generator"
+
+    def delegates(iterator):
+        return (yield from iterator)
+
+    def fn(x):
+        made = [
+            lambda: map(stops_with, [1]),
+            lambda: filter(stops_with, [2]),
+            lambda: filter(None, [Ends()]),
+            lambda: map(abs, map(stops_with, [3])),
+            lambda: enumerate(counted()),
+            lambda: enumerate(Ends()),
+            lambda: zip([1, 2, 3], counted()),
+            lambda: zip([], map(stops_with, [4]), strict=True),
+            lambda: it.cycle(map(stops_with, [5])),
+            lambda: filter(None, map(lambda item: item, Ends())),
+        ]
+        seen = [list(make()) for make in made]
+        for make in made:
+            for iterator in (make(), delegates(make())):
+                try:
+                    for _ in range(4):
+                        seen.append(next(iterator))
+                except StopIteration as error:
+                    seen.append((error.value, next(iterator, "no more")))
+        return seen, x + 1
+
+    check(fn, torch.ones(2), fullgraph=True)

@@ -23,7 +23,7 @@ from graphlift.variables.builder import maker, wraps
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import fold
 from graphlift.variables.functions import cell_variable
-from graphlift.variables.user_defined import UserDefinedObject
+from graphlift.variables.slots import iteration
 
 _RUNNING: Final = "running"
 _DONE: Final = "done"
@@ -276,10 +276,8 @@ def send(tx: Tx, receiver: Any, sent: Any) -> tuple[bool, Var]:
     try:
         if not _is_none(tx, sent):
             item = target.invoke(tx, "send", [sent], {})
-        elif isinstance(target, UserDefinedObject):
-            item = target.invoke(tx, "__next__", [], {})
         else:
-            item = target.call_method(tx, "__next__", [], {})
+            item = iteration.advance(tx, target)
     except ObservedException as raised:
         stopped = stop_value(tx, raised.value)
         if stopped is None:

@@ -7,20 +7,48 @@ Mirrors Objects/enumobject.c, Python/bltinmodule.c and Modules/itertoolsmodule.c
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 from graphlift.errors import ObservedException
 from graphlift.protocol import Codegen, Tx, Var
+from graphlift.variables import exceptions
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.builtin_object import constant, make_tuple
+from graphlift.variables.builtin_object import constant, make_tuple, method
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.iterators import IteratorVariable
-from graphlift.variables.slots import calls, operators
-from graphlift.variables.slots.type_lookup import mro_of
+from graphlift.variables.slots import calls, iteration, operators
+
+#: How an iterator beneath is moved: None at its end, or its own StopIteration, whose value counts.
+Take = Callable[[Tx, VariableTracker], "VariableTracker | None"]
 
 
-class EnumerateVariable(IteratorVariable):
+class DerivedIteratorVariable(IteratorVariable):
+    """An iterator that ends when one beneath it, or what it calls, ends: with that one's StopIteration."""
+
+    __slots__ = ()
+
+    def take(self, tx: Tx, take: Take) -> VariableTracker | None:
+        """The next item, those beneath moved by `take`; None at an end that is its own."""
+        raise NotImplementedError
+
+    def next_(self, tx: Tx) -> VariableTracker | None:
+        try:
+            return self.take(tx, iteration.next_)
+        except ObservedException as error:
+            if not exceptions.is_stop_iteration(error.value, tx):
+                raise
+            return None
+
+    @method("__next__")
+    def _next(self, tx: Tx) -> VariableTracker:
+        item = self.take(tx, iteration.advance)
+        if item is None:
+            tx.raise_(StopIteration)
+        return item
+
+
+class EnumerateVariable(DerivedIteratorVariable):
     """``enumerate``; the handle's value is the next number.
 
     Attributes:
@@ -39,8 +67,8 @@ class EnumerateVariable(IteratorVariable):
         """What it holds."""
         return (self.inner, self.handle.value)
 
-    def next_(self, tx: Tx) -> VariableTracker | None:
-        item = self.inner.next_(tx)
+    def take(self, tx: Tx, take: Take) -> VariableTracker | None:
+        item = take(tx, self.inner)
         if item is None:
             return None
         number = self.handle.value
@@ -51,7 +79,7 @@ class EnumerateVariable(IteratorVariable):
         codegen.call(enumerate, [self.inner, self.handle.value])
 
 
-class ZipVariable(IteratorVariable):
+class ZipVariable(DerivedIteratorVariable):
     """``zip``.
 
     Attributes:
@@ -71,10 +99,10 @@ class ZipVariable(IteratorVariable):
         """What it holds."""
         return self.inner
 
-    def next_(self, tx: Tx) -> VariableTracker | None:
+    def take(self, tx: Tx, take: Take) -> VariableTracker | None:
         items = []
         for position, iterator in enumerate(self.inner):
-            item = iterator.next_(tx)
+            item = iteration.next_(tx, iterator) if self.strict else take(tx, iterator)
             if item is None:
                 if self.strict:
                     self._check_end(tx, position)
@@ -100,17 +128,7 @@ def _length_text(position: int, word: str) -> str:
     return f"zip() argument {position + 1} is {word} than {others}"
 
 
-def _called(tx: Tx, function: VariableTracker, items: Sequence[Var]) -> VariableTracker | None:
-    """What the function gives; None where it raises StopIteration, which ends the iterator that calls it."""
-    try:
-        return cast(VariableTracker, calls.call(tx, function, items, {}))
-    except ObservedException as error:
-        if StopIteration not in mro_of(error.value.python_type(tx)):
-            raise
-        return None
-
-
-class MapVariable(IteratorVariable):
+class MapVariable(DerivedIteratorVariable):
     """``map``.
 
     Attributes:
@@ -130,20 +148,20 @@ class MapVariable(IteratorVariable):
         """What it holds."""
         return (self.function, *self.inner)
 
-    def next_(self, tx: Tx) -> VariableTracker | None:
+    def take(self, tx: Tx, take: Take) -> VariableTracker | None:
         items = []
         for iterator in self.inner:
-            item = iterator.next_(tx)
+            item = take(tx, iterator)
             if item is None:
                 return None
             items.append(item)
-        return _called(tx, self.function, items)
+        return cast(VariableTracker, calls.call(tx, self.function, items, {}))
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(map, [self.function, *self.inner])
 
 
-class FilterVariable(IteratorVariable):
+class FilterVariable(DerivedIteratorVariable):
     """``filter`` and `itertools.filterfalse`.
 
     Attributes:
@@ -168,12 +186,10 @@ class FilterVariable(IteratorVariable):
     def python_type(self, tx: Tx) -> type:
         return filter if self.wanted else itertools.filterfalse
 
-    def next_(self, tx: Tx) -> VariableTracker | None:
+    def take(self, tx: Tx, take: Take) -> VariableTracker | None:
         plain = self.function.is_constant() and self.function.as_constant() in (None, bool)
-        while (item := self.inner.next_(tx)) is not None:
-            test = item if plain else _called(tx, self.function, [item])
-            if test is None:
-                return None
+        while (item := take(tx, self.inner)) is not None:
+            test = item if plain else calls.call(tx, self.function, [item], {})
             if operators.is_true(tx, test) is self.wanted:
                 return item
         return None

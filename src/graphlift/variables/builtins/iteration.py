@@ -16,7 +16,7 @@ from graphlift.variables.iterators import CallableIteratorVariable, ReversedVari
 from graphlift.variables.lazy_iterators import EnumerateVariable, FilterVariable, MapVariable, ZipVariable
 from graphlift.variables.slots import attributes, items, iteration, operators
 from graphlift.variables.slots.numbers import index_
-from graphlift.variables.slots.type_lookup import Binding, type_lookup
+from graphlift.variables.slots.type_lookup import type_lookup
 
 
 @builtin(iter)
@@ -31,15 +31,9 @@ def _iter(tx: Tx, value: Var, sentinel: Var | None = None) -> Any:
 
 @builtin(next)
 def _next(tx: Tx, iterator: Var, default: Var | None = None) -> Any:
-    operand: VariableTracker = iterator.realize(tx)
     if default is None:
-        attr = type_lookup(tx, operand.python_type(tx), "__next__")
-        if attr is None:
-            operand.type_error(tx, "'{}' object is not an iterator")
-        if attr.binding is not Binding.C_METHOD:
-            return attributes.call_attr(tx, attr, operand, operand.python_type(tx), [])
-        return operand.call_method(tx, "__next__", [], {})
-    item = iteration.next_(tx, operand)
+        return iteration.advance(tx, iterator)
+    item = iteration.next_(tx, iterator)
     return default if item is None else item
 
 

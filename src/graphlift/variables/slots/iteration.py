@@ -10,7 +10,8 @@ from graphlift.polyfills import reductions
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.slots.type_lookup import type_lookup
+from graphlift.variables.slots.attributes import call_attr
+from graphlift.variables.slots.type_lookup import Binding, type_lookup
 
 #: Items after which an iterator that is run to its end counts as endless.
 LIMIT: Final = 1_000_000
@@ -55,6 +56,18 @@ def next_(tx: Tx, iterator: Var) -> VariableTracker | None:
     """The next item, or None at the end."""
     operand: VariableTracker = iterator.realize(tx)
     return operand.next_(tx)
+
+
+def advance(tx: Tx, iterator: Var) -> VariableTracker:
+    """``next(iterator)``: at the end the iterator's own StopIteration, with its value, is raised."""
+    operand: VariableTracker = iterator.realize(tx)
+    cls = operand.python_type(tx)
+    attr = type_lookup(tx, cls, "__next__")
+    if attr is None:
+        operand.type_error(tx, "'{}' object is not an iterator")
+    if attr.binding is Binding.C_METHOD:
+        return operand.call_method(tx, "__next__", [], {})
+    return call_attr(tx, attr, operand, cls, []).realize(tx)  # type: ignore[no-any-return]
 
 
 def unpack(tx: Tx, a: Var, error: str | None = None) -> list[VariableTracker]:

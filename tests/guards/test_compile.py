@@ -4,6 +4,7 @@ import abc
 import collections.abc
 import gc
 import weakref
+from types import ModuleType
 
 import pytest
 import torch
@@ -202,6 +203,25 @@ def test_sentences():
     )
     lookup = Guard("type_lookup", AnchorSource(None, Model), ("width", len))
     assert explained(lookup) == "class attribute `Model.width` was function `len`, now it is 7"
+
+
+def test_sentences_run_no_code_of_the_users():
+    class Meta(type):
+        def __getattribute__(cls, name):
+            raise AssertionError(f"asked for {name}")
+
+    class Made(metaclass=Meta):
+        __class__ = property(lambda self: 1 / 0)
+
+    bare = ModuleType.__new__(ModuleType)
+    name = "test_sentences_run_no_code_of_the_users.<locals>.Made"
+    for now, shown in [
+        (Made, f"class `{name}`"),
+        (Made(), f"an object of class `{name}`"),
+        (bare, "a module without a name"),
+    ]:
+        text = explained(Guard("is", SELF, (len,)), now)
+        assert text == f"argument `self` was function `len`, now it is {shown}"
 
 
 def test_sentences_about_tensors():

@@ -25,6 +25,9 @@ _IMMUTABLE_TYPE: Final = 1 << 8
 
 _flags: Final[Any] = type.__dict__["__flags__"].__get__
 
+#: Of a class, without asking its metaclass: ``class_name(cls)`` is ``cls.__qualname__`` as `type` gives it.
+class_name: Final[Any] = type.__dict__["__qualname__"].__get__
+
 #: Descriptors that C types are made with; those of static types live as long as the process.
 _DESCRIPTORS: Final = frozenset(
     {
@@ -80,14 +83,19 @@ def hold(value: Any) -> Any:
         return value
     if kind in _DESCRIPTORS and is_static_type(value.__objclass__):
         return value
-    if kind.__module__ == "torch" and kind.__name__ in _TORCH_OUTRIGHT and is_static_type(kind):
+    if (
+        type(kind) is type
+        and kind.__module__ == "torch"
+        and kind.__name__ in _TORCH_OUTRIGHT
+        and is_static_type(kind)
+    ):
         return value
     if kind is weakref.ref:
         raise NotGuardableError("a weak reference cannot be told from another one later")
     try:
         return weakref.ref(value)
     except TypeError:
-        raise NotGuardableError(f"an object of class {kind.__qualname__} cannot be held weakly") from None
+        raise NotGuardableError(f"an object of class {class_name(kind)} cannot be held weakly") from None
 
 
 def held(holder: Any) -> Any:

@@ -18,7 +18,7 @@ from types import BuiltinMethodType, FunctionType, GetSetDescriptorType, MethodT
 from typing import Any, Final
 
 from graphlift import sources
-from graphlift.guards.holding import GONE, NotGuardableError, held, hold, is_static_type
+from graphlift.guards.holding import GONE, NotGuardableError, class_name, held, hold, is_static_type
 from graphlift.sources import Source
 
 Row = tuple[Any, ...]
@@ -370,7 +370,7 @@ def plain_repr(value: Any) -> str:
 
 
 def _key_name(key: Any) -> str:
-    return plain_repr(key) if type(key) is not weakref.ref else f"<{type(held(key)).__qualname__}>"
+    return plain_repr(key) if type(key) is not weakref.ref else f"<{class_name(type(held(key)))}>"
 
 
 def _dict_value_name(rows: Sequence[Row], names: dict[int, str], row: Row) -> str:

@@ -13,7 +13,7 @@ from types import FunctionType, MemberDescriptorType
 from typing import Any, Final
 
 from graphlift.guards.guard import Guard, Kind, kind
-from graphlift.guards.holding import GONE, NotGuardableError, held, hold, is_static_type
+from graphlift.guards.holding import GONE, NotGuardableError, class_name, held, hold, is_static_type
 from graphlift.guards.kinds.showing import show
 from graphlift.guards.places import Rows, SlotOf, dict_value, type_lookup
 
@@ -76,7 +76,7 @@ class EnumMember:
         elif type(value) is int and cls._value2member_map_.get(value) is member:
             self.table, self.key = "_value2member_map_", value
         else:
-            raise NotGuardableError(f"a member that {cls.__qualname__} does not list")
+            raise NotGuardableError(f"a member that {class_name(cls)} does not list")
 
     def member(self) -> Any:
         """The member as the class lists it now."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
-from graphlift.guards.holding import GONE
+from graphlift.guards.holding import GONE, class_name
 from graphlift.guards.places import MISSING, plain_repr
 
 _PLAIN: Final = frozenset({int, float, bool, complex, bytes, str, type(None), type(...), range})
 _LIMIT: Final = 80
-_QUALNAME: Final = type.__dict__["__qualname__"].__get__  # past any metaclass
 
 
 def _shorten(text: str) -> str:
@@ -27,16 +26,17 @@ def show(value: Any) -> str:
     if kind in (tuple, list, frozenset, set):
         return _shorten(f"{kind.__name__} of {len(value)}") if kind is not tuple else _show_tuple(value)
     if issubclass(kind, type):
-        return f"class `{_QUALNAME(value)}`"
+        return f"class `{class_name(value)}`"
     if kind in (FunctionType, BuiltinFunctionType):
         return f"function `{value.__qualname__}`"
     if kind is CodeType:
         return f"the code of `{value.co_qualname}`"
     if kind is ModuleType:
-        return f"module `{vars(value).get('__name__', '?')}`"
-    if kind.__module__ == "torch":
+        name = (value.__dict__ or {}).get("__name__")  # one that was never initialised has none
+        return f"module `{name}`" if type(name) is str else "a module without a name"
+    if type(kind) is type and kind.__module__ == "torch":
         return str(value)
-    return f"an object of class `{_QUALNAME(kind)}`"
+    return f"an object of class `{class_name(kind)}`"
 
 
 def _show_tuple(value: tuple[Any, ...]) -> str:

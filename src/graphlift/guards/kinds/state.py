@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from graphlift import _C
 from graphlift.guards.guard import Guard, Kind, kind
-from graphlift.guards.holding import held, hold
+from graphlift.guards.holding import class_name, held, hold
 from graphlift.guards.kinds.showing import show
 from graphlift.guards.places import Rows
 from graphlift.guards.torch_readers import read_stacks, state_readers
@@ -91,10 +91,10 @@ class ClassVersionKind(Kind):
         return bool(version != 0 and _C.class_version(cls) == version)
 
     def describe(self, payload: Any, *names: str) -> str:
-        return f"no attribute of class `{payload[0].__qualname__}` or its bases was replaced"
+        return f"no attribute of class `{class_name(payload[0])}` or its bases was replaced"
 
     def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
-        return f"an attribute of class `{payload[0].__qualname__}` or of a base of it was set or deleted"
+        return f"an attribute of class `{class_name(payload[0])}` or of a base of it was set or deleted"
 
 
 # --- abstract base classes -------------------------------------------------------------------------------

@@ -62,18 +62,8 @@ class Exclusion:
 _EQUAL_TEXTS: Final = (
     "tells equal strings apart: one computed at capture is a constant of the new code, which CPython interns"
 )
-_FREED_EARLY: Final = (
-    "what a name that is not read any more holds is let go of at a cut, not at the frame's end"
-)
-
-_ANOTHER_FRAME: Final = (
-    "asks for the frame that a traceback shows: behind a cut it is not the one that goes on"
-)
 
 EXCLUSIONS: Final[tuple[Exclusion, ...]] = (
-    Exclusion("test_exceptions", "ExceptionTests.test_memory_error_cleanup", _FREED_EARLY),
-    Exclusion("test_exceptions", "ExceptionTests.test_recursion_error_cleanup", _FREED_EARLY),
-    Exclusion("test_raise", "TestTracebackType.test_attrs", _ANOTHER_FRAME),
     Exclusion("test_operator", "*OperatorTestCase.test_is", _EQUAL_TEXTS),
     Exclusion("test_operator", "*OperatorTestCase.test_is_not", _EQUAL_TEXTS),
 )

@@ -1,6 +1,10 @@
-"""``exec``, ``eval`` and ``locals()``: what a frame put into its locals is there when it asks again."""
+"""``exec``, ``eval``, ``locals()`` and frames as objects: what a frame put into its locals is there when it
+asks again, and a frame that it asks for is its own."""
 
 from __future__ import annotations
+
+import inspect
+import sys
 
 import torch
 
@@ -54,3 +58,51 @@ def test_one_exec_cuts_once():
         return space["y"] * 2, eval("1 + 1")
 
     check(program, X, graphs=None, breaks=None)
+
+
+def test_a_frame_that_is_kept_is_the_one_that_goes_on():
+    def program(x):
+        frame = sys._getframe()
+        y = x + 1
+        graphlift.graph_break()
+        late = y * 2
+        return (
+            late,
+            "late" in frame.f_locals,
+            frame is inspect.currentframe(),
+            frame.f_lineno - frame.f_code.co_firstlineno,
+        )
+
+    check(program, X, graphs=None, breaks=None)
+
+
+def test_locals_of_a_kept_frame():
+    def program(x):
+        y = x + 1
+        inside = [sys._getframe().f_locals for item in (1, 2)]
+        return y * 2, "item" in inside[0]
+
+    check(program, X, graphs=None, breaks=None)
+
+
+def test_a_frame_of_a_traceback_is_the_one_that_goes_on():
+    def program(x):
+        y = x + 1
+        graphlift.graph_break()
+        try:
+            raise ValueError("no")
+        except ValueError as error:
+            same = error.__traceback__.tb_frame is sys._getframe()
+        return y * 2, same
+
+    check(program, X, graphs=None, breaks=None)
+
+
+def test_what_all_parts_of_a_frame_have_in_common_does_not_keep_it_whole():
+    def program(x):
+        y = x + 1
+        name = sys._getframe().f_code.co_name
+        caller = sys._getframe(1)
+        return y * 2, name, caller is None
+
+    check(program, X, graphs=2, breaks=3)  # the last one: what the call of the test asks

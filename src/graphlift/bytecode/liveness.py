@@ -32,6 +32,11 @@ _WRITES = frozenset({"STORE_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR", "MAKE_C
 FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})
 FRAME_READING_ATTRIBUTES = frozenset({"locals", "_getframe", "currentframe"})
 
+#: What gives a frame as an object, and what of a frame is the same in all parts of a frame that was cut.
+_FRAME_GIVERS = frozenset({"_getframe", "currentframe"})
+_SAME_IN_ALL_PARTS = frozenset({"f_code", "f_lineno", "f_back", "f_globals", "f_builtins"})
+_BEFORE_CALL = frozenset({"PUSH_NULL", "PRECALL"})
+
 #: Those of them by which the dictionary of the locals gets other entries.
 LOCALS_WRITERS = frozenset({"locals", "exec"})
 
@@ -140,6 +145,35 @@ def asks_again(code: CodeType) -> bool:
     ]
     loops = any(decoded.op(at).startswith("JUMP_BACKWARD") for at in range(len(decoded)))
     return not LOCALS_WRITERS.isdisjoint(sites) and (len(sites) > 1 or loops)
+
+
+def keeps_frame(code: CodeType) -> bool:
+    """Whether a frame of the code asks for itself as an object, and for more of it than is the same in all
+    parts of a frame that was cut: what it finds then is to be the frame that goes on."""
+    if _FRAME_GIVERS.isdisjoint(code.co_names):
+        return False
+    decoded = decode(code)
+    return any(_keeps_what_it_gives(decoded, at) for at in range(len(decoded)) if _gives_frame(decoded, at))
+
+
+def _gives_frame(decoded: Decoded, at: int) -> bool:
+    operand = decoded.operands[at]
+    names = operand if isinstance(operand, tuple) else (operand,)
+    return decoded.op(at).startswith("LOAD_") and not _FRAME_GIVERS.isdisjoint(names)
+
+
+def _keeps_what_it_gives(decoded: Decoded, at: int) -> bool:
+    """Whether the frame that a call of what is loaded at a step gives is kept; another one's is not asked
+    about."""
+    steps = [step for step in range(at + 1, len(decoded)) if decoded.op(step) not in _BEFORE_CALL][:3]
+    if len(steps) == 3 and decoded.op(steps[0]) == "LOAD_CONST" and decoded.op(steps[1]) == "CALL":
+        depth = decoded.operands[steps[0]]
+        if isinstance(depth, int) and depth > 0:
+            return False
+        del steps[0]
+    if len(steps) < 2 or decoded.op(steps[0]) != "CALL" or decoded.op(steps[1]) != "LOAD_ATTR":
+        return True
+    return decoded.operands[steps[1]][0] not in _SAME_IN_ALL_PARTS
 
 
 def _successors(decoded: Decoded, at: int) -> tuple[int, ...]:

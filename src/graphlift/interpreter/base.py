@@ -199,7 +199,8 @@ class InstructionTranslatorBase(Translator):
         """
         if cut.reason is Reason.DEBUGGER:
             return  # all frames are looked at, and must be whole
-        if versions.LAYOUT.frame_keeps_locals and liveness.asks_again(self.code):
+        again = versions.LAYOUT.frame_keeps_locals and liveness.asks_again(self.code)
+        if again or liveness.keeps_frame(self.code):
             cut.frames.clear()
             return
         if cut.frames and cut.frames[-1].last is None:

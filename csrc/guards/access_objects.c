@@ -125,6 +125,24 @@ static int run_context_value(const GlNode *node, GlRun *run)
     return value != NULL && gl_put_new(node, run, value);
 }
 
+/* --- contents of objects of C classes: the operand is the function that reads them --- */
+
+static int run_contents(const GlNode *node, GlRun *run)
+{
+    return gl_put_new(node, run, PyObject_CallOneArg(node->object, gl_parent(node, run)));
+}
+
+static int build_contents(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    if (!PyCallable_Check(operands[0])) {
+        PyErr_Format(PyExc_TypeError, "no function: %R", operands[0]);
+        return -1;
+    }
+    node->object = Py_NewRef(operands[0]);
+    build->calls_out = 1; /* it may be written in Python */
+    return 0;
+}
+
 const GlOp gl_object_access_ops[] = {
     {"item", GL_ACCESSOR, 1, run_item, build_item, NULL},
     {"type", GL_ACCESSOR, 0, run_type, NULL, NULL},
@@ -134,5 +152,6 @@ const GlOp gl_object_access_ops[] = {
     {"method_function", GL_ACCESSOR, 0, run_method_function, NULL, NULL},
     {"referent", GL_ACCESSOR, 0, run_referent, NULL, NULL},
     {"context_value", GL_ACCESSOR, 0, run_context_value, NULL, NULL},
+    {"contents", GL_ACCESSOR, 1, run_contents, build_contents, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

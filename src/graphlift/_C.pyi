@@ -269,6 +269,9 @@ def call_hashed(
 def stored_hashes(container: object, /) -> list[tuple[Any, int]]:
     """(key, hash) as a dictionary or set keeps them, in the order of its table."""
 
+def bytearray_exports(value: bytearray, /) -> int:
+    """How many others look at its memory; it cannot be resized while somebody does."""
+
 # --- tensor_reader.c ---------------------------------------------------------------------------
 
 def init_tensor_reader(

@@ -265,3 +265,16 @@ class IteratorSource(Source):
 
     __slots__ = ()
     form = "iterated({base})"
+
+
+class StateSource(Source):
+    """The contents of an object of a C class as a constant: `key` is the function that reads them.
+
+    It belongs to the process and runs none of the user's code. Guards alone read such places.
+    """
+
+    __slots__ = ()
+
+    def name(self) -> str:
+        assert self.base is not None
+        return f"contents of {self.base.name()}"

@@ -45,8 +45,10 @@ from graphlift.sources import (
     ParamSource,
     ReferentSource,
     SlotSource,
+    StateSource,
     TypeLookupSource,
 )
+from graphlift.variables.library_states import read_bytearray
 
 A = ParamSource(None, (0, "a"))
 B = ParamSource(None, (1, "b"))
@@ -476,6 +478,11 @@ def places():
         Guard("constant", A.child(ContextValueSource, None), (5,)),
         [CONTEXT_FIVE],
         [CONTEXT_SIX, CONTEXT_UNSET, 5],
+    )
+    yield (
+        Guard("constant", A.child(StateSource, read_bytearray), (b"ab",)),
+        [bytearray(b"ab"), b"ab"],
+        [bytearray(b"abc"), bytearray(), None],
     )
     yield Guard("type", A.type(), (type,)), [Plain()], []
     yield Guard("constant", A.child(FunctionFieldSource, "__closure__"), (None,)), [FN], [3]

@@ -163,6 +163,7 @@ _ROW_OF: Final[dict[type[Source], Callable[[Source, int], Row]]] = {
     sources.ReferentSource: _plain("referent"),
     sources.ContextValueSource: _plain("context_value"),
     sources.IteratorSource: _plain("iterated"),
+    sources.StateSource: _keyed("contents"),
 }
 
 
@@ -335,6 +336,7 @@ _READ: Final[dict[str, Callable[..., Any]]] = {
     "referent": _referent,
     "context_value": _context_value,
     "iterated": _iterated,
+    "contents": lambda value, read: read(value),
 }
 
 
@@ -400,6 +402,7 @@ _FORM: Final[dict[str, str]] = {
     "referent": "{base}()",
     "context_value": "{base}.get()",
     "iterated": "iterated({base})",
+    "contents": "contents of {base}",
 }
 
 

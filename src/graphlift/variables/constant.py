@@ -252,6 +252,9 @@ class ConstantVariable(VariableTracker):
         text = beneath(tx, other, type(self.value))
         if isinstance(text, ConstantVariable) and type(text.value) is type(self.value):
             return fold_binary(tx, "+", self.value, text.value)
+        buffer = text.snapshot(tx) if type(self.value) is bytes else UNKNOWN
+        if buffer is not UNKNOWN:  # anything with bytes to show
+            return fold_binary(tx, "+", self.value, buffer)
         name = other.python_type(tx).__name__
         if type(self.value) is str:
             tx.raise_(TypeError, f'can only concatenate str (not "{name}") to str')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
@@ -25,6 +26,8 @@ _EMPTY: Final[dict[str, Any]] = {
     "str_iterator": "",
     "str_ascii_iterator": "",
     "bytes_iterator": b"",
+    "bytearray_iterator": bytearray(),
+    "arrayiterator": array("b"),
     "set_iterator": set(),
     "iterator": _Nothing(),
 }
@@ -65,16 +68,17 @@ def move_reversed_iterator(iterator: Any, position: int) -> None:
 
 
 def move_sequence_iterator(iterator: Any, position: int) -> None:
-    """Move an existing list or tuple iterator to a position, which may lie beyond the end of a list that has
-    become shorter: for the moment the list is made long enough, since CPython bounds the position by it."""
-    sequence = iterator.__reduce__()[1][0] if position > 0 else None
-    if not isinstance(sequence, list) or position <= list.__len__(sequence):
+    """Move an existing iterator to a position, which may lie beyond the end of a sequence that has
+    become shorter: for the moment it is made long enough, since CPython bounds the position by it."""
+    sequence: Any = iterator.__reduce__()[1][0] if position > 0 else None
+    cls: Any = next((cls for cls in (list, bytearray, array) if isinstance(sequence, cls)), None)
+    if cls is None or position <= cls.__len__(sequence):
         _at(iterator, position)
         return
-    length = list.__len__(sequence)
-    list.extend(sequence, [None] * (position - length))
+    length = cls.__len__(sequence)
+    cls.extend(sequence, ([None] if cls is list else [0]) * (position - length))
     _at(iterator, position)
-    list.__delitem__(sequence, slice(length, None))
+    cls.__delitem__(sequence, slice(length, None))
 
 
 def skip(iterator: Iterator[Any], count: int) -> Iterator[Any]:

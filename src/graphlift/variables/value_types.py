@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from struct import Struct
 from typing import Any, Final, NoReturn
 
 from graphlift.protocol import Codegen, Tx, Var
@@ -104,6 +105,42 @@ def _format(
 
 for _class in (date, time, datetime):
     special_method(_class, "__format__")(_format)
+
+
+# --- compiled formats ---------------------------------------------------------------------------------------
+
+
+class StructVariable(ConstantVariable):
+    """A `struct.Struct` that captured code makes."""
+
+    __slots__ = ()
+    leaf = False
+
+    def children(self) -> Sequence[Any]:
+        """It holds nothing."""
+        return ()
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.call(Struct, [ConstantVariable(self.value.format)])
+
+
+FOLDABLE.add(Struct)
+MADE_ANEW[Struct] = StructVariable
+
+
+@wraps(Struct)
+def _wrap_struct(tx: Tx, value: Any, source: Source | None) -> Var:
+    if source is not None:
+        tx.guard("is", source, value)
+    return ConstantVariable(value, source)
+
+
+@constructs(Struct, whole=True)
+def _make_struct(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    values = known_all(tx, args, kwargs)
+    if values is None or cls is not Struct:
+        tx.fail(Reason.UNSUPPORTED_VALUE, "a Struct of a format that is not known")
+    return fold(tx, Struct, *values[0], **values[1])
 
 
 # --- regular expressions ------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 import torch
@@ -26,6 +27,7 @@ from graphlift.variables.base import UNKNOWN, VariableTracker
 from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.folding import FOLDABLE, known
 from graphlift.variables.lazy import LazyVariableTracker
+from graphlift.variables.library_objects import LibraryObjectVariable
 from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.slots import attributes, text
 from graphlift.variables.symbolic import SymNodeVariable
@@ -104,8 +106,6 @@ def _print(
     file: Var | None = None,
     flush: Var | None = None,
 ) -> Any:
-    if tx.is_watched():
-        refuse(tx, "print", "where its failure would be handled")
     options = {"sep": sep, "end": end, "flush": flush}
     kwargs: dict[str, Var] = {name: _option(tx, name, value) for name, value in options.items() if value}
     stream = None if file is None else file.realize(tx)
@@ -113,6 +113,11 @@ def _print(
         stream = standard_stream(tx, "stdout")
     else:
         kwargs["file"] = stream
+    if isinstance(stream, LibraryObjectVariable) and stream.cls is io.StringIO:
+        _write(tx, stream, args, kwargs)
+        return None
+    if tx.is_watched():
+        refuse(tx, "print", "where its failure would be handled")
     if stream.is_constant() and stream.as_constant() is None:  # a process without a terminal: nothing happens
         return None
     takes = encoding_of(tx, stream)
@@ -126,6 +131,21 @@ def _print(
         check_encodable(tx, value, takes)
     put_off(tx, Call(print, shown, kwargs, tx.where()))
     return None
+
+
+def _write(tx: Tx, stream: LibraryObjectVariable, args: Sequence[Var], options: Mapping[str, Var]) -> None:
+    """Print to a stream that the program made, at once. Mirrors builtin_print of Python/bltinmodule.c."""
+    between, last = (
+        default if (given := known(tx, options[name]) if name in options else None) is None else given
+        for name, default in (("sep", " "), ("end", "\n"))
+    )
+    for index, value in enumerate(args):
+        if index:
+            stream.do(tx, io.StringIO.write, between)
+        stream.call_method(tx, "write", [text.str_(tx, value)], {})
+    stream.do(tx, io.StringIO.write, last)
+    if "flush" in options and known(tx, options["flush"]):
+        stream.do(tx, io.StringIO.flush)
 
 
 def refuse(tx: Tx, name: str, why: str) -> NoReturn:
@@ -221,11 +241,12 @@ def check_encodable(tx: Tx, value: Var, encoding: str) -> None:
 
 
 def standard_stream(tx: Tx, name: str) -> VariableTracker:
-    """``sys.stdout`` or ``sys.stderr`` as it is now; a break once the program has set it."""
+    """``sys.stdout`` or ``sys.stderr`` as it is now; a break once the program has set it to anything but a
+    stream that it made itself."""
     module: Any = tx.make.from_value(sys, None)
     handle = module.instance_dict(tx)
     stream: VariableTracker = attributes.getattr_(tx, module, name).realize(tx)
-    if handle.dirty:
+    if handle.dirty and not isinstance(stream, LibraryObjectVariable):
         refuse(tx, "print", f"after sys.{name} was set")
     return stream
 

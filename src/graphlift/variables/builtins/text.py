@@ -53,9 +53,21 @@ def _str(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[s
     return fold(tx, str, *values[0], **values[1])
 
 
+def _is_gone_through(tx: Tx, value: Any) -> bool:
+    """Whether ``bytes(value)`` can do nothing but iterate."""
+    operand: VariableTracker = value.realize(tx)
+    cls = operand.python_type(tx)
+    converts = any(
+        type_lookup(tx, cls, name) is not None for name in ("__bytes__", "__index__", "__buffer__")
+    )
+    return not converts and not issubclass(cls, (str, memoryview)) and iteration.is_iterable(tx, operand)
+
+
 @constructs(bytes, whole=True)
 def _bytes(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     values = known_all(tx, args, kwargs)
+    if values is None and cls is bytes and len(args) == 1 and not kwargs and _is_gone_through(tx, args[0]):
+        values = known_all(tx, [tx.make.list(iteration.unpack(tx, args[0]))], {})
     if values is None or cls is not bytes:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, "bytes() of values that are not known")
     if values[0] and isinstance(values[0][0], int) and values[0][0] > SIZE_LIMIT:

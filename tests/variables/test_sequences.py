@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
+import graphlift
 from graphlift.testing.check import check
 
 Point = namedtuple("Point", "x y")
@@ -496,3 +497,17 @@ def test_a_tuple_that_stays_as_it_is_stays_the_same_object():
     for program in programs:
         for value in ((1, torch.ones(2)), Derived([1, torch.ones(2)])):
             check(program, torch.ones(2), value, recompiles=None)
+
+
+def test_constants_of_code_are_the_same_objects():
+    def constants(x):
+        first, second, mixed = (1, 2), (1, 2), (1, "a", (2.0,))
+        print("a cut")
+        again = (1, 2)
+        return first is second, first is again, first, again, mixed, (2.0,), x * 2
+
+    compiled = graphlift.compile(constants, backend="eager")
+    got, again, plain = (function(torch.ones(2)) for function in (compiled, compiled, constants))
+    assert got[:2] == plain[:2] == (True, True)
+    for one, other, third in zip(got[2:6], again[2:6], plain[2:6], strict=True):
+        assert one is other is third

@@ -26,6 +26,7 @@ from graphlift.user_frames import Place, UserFrame
 from graphlift.variables import exceptions, mappings, sets
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.methods import BoundMethodVariable
+from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.slots import calls, items, iteration
 
 # Importing the package is what fills `HANDLERS`.
@@ -242,13 +243,20 @@ class InstructionTranslatorBase(Translator):
     # --- what handlers ask -----------------------------------------------------------------
 
     def code_constant(self, value: object) -> Var:
-        """The tracker of an entry of ``co_consts``."""
+        """The tracker of an entry of ``co_consts``; the same one for the same object."""
+        if type(value) not in (tuple, frozenset):
+            return ConstantVariable(value)
+        known = self.capture.constants.get(id(value))
+        if known is None:
+            known = self.capture.constants[id(value)] = self._container(value)
+        return known
+
+    def _container(self, value: Any) -> Var:
+        items = [self.code_constant(item) for item in value]
         if type(value) is tuple:
-            return self.make.tuple([self.code_constant(item) for item in value])
-        if type(value) is frozenset:
-            made = self.make.set([self.code_constant(item) for item in value], frozenset)
-            return sets.in_the_order_of(value, made)
-        return ConstantVariable(value)
+            return TupleVariable(items, existing=value)
+        made: Var = sets.in_the_order_of(value, self.make.set(items, frozenset))
+        return made
 
     def call(self, function: Var, args: Sequence[Var], kwargs: Mapping[str, Var] | None = None) -> Var:
         """Call a tracker."""

@@ -123,6 +123,8 @@ class Capture:
         self.generators: list[Any] = []
         self.reads: dict[tuple[int, Hashable], Any] = {}
         self.objects: dict[int, tuple[object, Var]] = {}
+        #: Trackers of containers among the constants of code, by address: their code keeps them alive.
+        self.constants: dict[int, Var] = {}
         self.inline = inline
         self.resume = resume
         self.run_body = run_body

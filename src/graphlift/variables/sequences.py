@@ -167,19 +167,26 @@ class TupleVariable(SequenceVariable):
         items: what it holds.
         cls: its class.
         exact: whether it is a plain tuple, which what leaves it unchanged gives back as it is.
+        existing: the constant of the program's code that it is, or None.
     """
 
-    __slots__ = ("cls", "exact", "items")
+    __slots__ = ("cls", "exact", "existing", "items")
     models = tuple
 
     def __init__(
-        self, items: Sequence[Any], cls: type = tuple, source: Source | None = None, part: bool = False
+        self,
+        items: Sequence[Any],
+        cls: type = tuple,
+        source: Source | None = None,
+        part: bool = False,
+        existing: tuple[Any, ...] | None = None,
     ) -> None:
         """`part`: it is the builtin part of an object of a subclass, no object by itself."""
         self.source = source
         self.items: Final = tuple(items)
         self.cls: Final = cls
         self.exact: Final = cls is tuple and not part
+        self.existing: Final = existing
 
     def python_type(self, tx: Tx) -> type:
         return self.cls
@@ -292,6 +299,9 @@ class TupleVariable(SequenceVariable):
         return make_tuple(tx, [make_tuple(tx, self.items)])
 
     def reconstruct(self, codegen: Codegen) -> None:
+        if self.existing is not None:
+            codegen.load_const(self.existing)
+            return
         if self.cls is tuple:
             for item in self.items:
                 codegen(item)

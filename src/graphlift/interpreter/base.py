@@ -246,10 +246,10 @@ class InstructionTranslatorBase(Translator):
         """The tracker of an entry of ``co_consts``; the same one for the same object."""
         if type(value) not in (tuple, frozenset):
             return ConstantVariable(value)
-        known = self.capture.constants.get(id(value))
-        if known is None:
-            known = self.capture.constants[id(value)] = self._container(value)
-        return known
+        known = self.capture.constants
+        if id(value) not in known:
+            known[id(value)] = self._container(value)
+        return known[id(value)]
 
     def _container(self, value: Any) -> Var:
         items = [self.code_constant(item) for item in value]

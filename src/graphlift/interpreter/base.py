@@ -249,7 +249,8 @@ class InstructionTranslatorBase(Translator):
         known = self.capture.constants
         if id(value) not in known:
             known[id(value)] = self._container(value)
-        return known[id(value)]
+        made: Var = known[id(value)]
+        return made
 
     def _container(self, value: Any) -> Var:
         items = [self.code_constant(item) for item in value]

@@ -204,9 +204,42 @@ static int build_overlap(GlNode *node, GlBuild *build, PyObject *const *operands
     return 0;
 }
 
+/* --- memory that Python's own objects show --- */
+
+/* Whether no tensor's storage lies over the memory of a buffer, the first register. */
+static int run_outside(const GlNode *node, GlRun *run)
+{
+    const int32_t *registers = node->data;
+    Py_buffer view;
+    if (PyObject_GetBuffer(run->values[registers[0]], &view, PyBUF_SIMPLE) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    uintptr_t start = (uintptr_t)view.buf, end = start + (uintptr_t)view.len;
+    PyBuffer_Release(&view);
+    for (Py_ssize_t i = 1; i < node->number; i++) {
+        PyObject *tensor = run->values[registers[i]];
+        GlPlace place;
+        if (!gl_is_tensor(tensor) || !gl_tensor_place(tensor, &place)) {
+            return 0;
+        }
+        if (place.data < end && start < place.data + (uintptr_t)place.bytes) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int build_outside(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    build->calls_out |= gl_tensor_api.storage < 0;
+    return build_many(node, build, operands, count);
+}
+
 const GlOp gl_alias_ops[] = {
     {"same", GL_ROOT, -1, run_same, build_many, NULL},
     {"distinct", GL_ROOT, -1, run_distinct, build_many, NULL},
     {"overlap", GL_ROOT, -1, run_overlap, build_overlap, NULL},
+    {"outside", GL_ROOT, -1, run_outside, build_outside, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

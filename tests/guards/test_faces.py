@@ -574,6 +574,15 @@ def test_overlap():
         verdict(guard, values, expected)
 
 
+def test_memory_that_a_bytearray_shows():
+    data = bytearray(8)
+    guard = Guard("outside", A, (B,))
+    verdict(guard, (data, torch.zeros(2), None), True)
+    verdict(guard, (data, torch.frombuffer(data, dtype=torch.uint8)[3:], None), False)
+    verdict(guard, (bytearray(), torch.zeros(0), None), True)
+    verdict(guard, (data, 3, None), False)
+
+
 def test_overlap_of_different_item_sizes():
     base = torch.zeros(16)
     guard = overlap_guard([base[2:4], base.view(torch.uint8)[8:12]], [A, B])
@@ -636,7 +645,7 @@ def test_expressions(row):
 
 
 def test_every_kind_is_tested():
-    used = {row[0].kind for row in [*ROWS, *MANY]} | {"overlap", "expression"}
+    used = {row[0].kind for row in [*ROWS, *MANY]} | {"overlap", "outside", "expression"}
     assert used == set(all_kinds())
 
 

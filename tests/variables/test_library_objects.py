@@ -313,3 +313,35 @@ def test_a_tensor_cannot_be_an_item():
         return data
 
     check(program, torch.ones(2, dtype=torch.int64), graphs=None, breaks=None)
+
+
+def test_a_tensor_in_the_memory_of_a_bytearray_sees_what_is_written():
+    def program(x):
+        data = bytearray(b"ab")
+        tensor = torch.frombuffer(data, dtype=torch.uint8)
+        data[0] = 7
+        y = tensor + x
+        tensor.add_(1)
+        return y, data[0], data
+
+    check(program, torch.ones(2), graphs=None, breaks=None)
+
+
+def test_a_tensor_that_comes_to_lie_in_it_is_noticed():
+    def program(tensor, data):
+        data[0] = data[1] + 1
+        return tensor * 2
+
+    compiled = graphlift.compile(program, backend="eager")
+    data = bytearray(b"ab")
+    assert compiled(torch.zeros(2, dtype=torch.uint8), data).tolist() == [0, 0]
+    assert compiled(torch.frombuffer(data, dtype=torch.uint8), data).tolist() == [198, 196]
+
+
+def test_two_bytearrays_that_become_one_are_noticed():
+    def program(x, first, second):
+        first.append(1)
+        return x * len(second)
+
+    calls = [(torch.ones(2), data, data) for data in (bytearray(b"ab"), bytearray(b"ab"))]
+    check(program, torch.ones(2), bytearray(b"ab"), bytearray(b"ab"), then=calls, breaks=0, recompiles=None)

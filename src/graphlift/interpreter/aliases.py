@@ -7,11 +7,14 @@ taken to leave the other alone. Tensors matter by their memory, other objects by
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
+from collections.abc import Sequence
 
+from graphlift import _C
 from graphlift.graph_value import GraphValue
 from graphlift.guards.holding import NotGuardableError
-from graphlift.guards.kinds.aliases import storage_pattern
+from graphlift.guards.kinds.aliases import lies_outside, storage_pattern
 from graphlift.heap import Handle, Heap
 from graphlift.interpreter.capture import Assumptions
 from graphlift.output_graph import CapturedGraph
@@ -43,6 +46,7 @@ def assume_distinct(heap: Heap, assumptions: Assumptions, tx: Tx) -> None:
 def _was_used(handle: Handle) -> bool:
     """Whether the capture looked into the object or wrote to it."""
     looked_into = handle.table is not None or handle.items is not None or handle.slots is not None
+    looked_into = looked_into or (handle.value is not None and type(handle.real) in (bytearray, array))
     return bool(handle.dirty or looked_into or handle.absent or handle.complete)
 
 
@@ -51,9 +55,10 @@ def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> N
 
     Breaks the graph for tensors whose memory cannot be compared.
     """
+    inputs = [value for value in graph.inputs if type(value) is GraphValue and value.real is not None]
+    _assume_outside(graph, inputs, assumptions, tx)
     if not graph.writes_inputs:
         return
-    inputs = [value for value in graph.inputs if type(value) is GraphValue and value.real is not None]
     if len(inputs) < 2:
         return
     places: list[Source] = [value.source for value in inputs]
@@ -62,3 +67,19 @@ def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> N
     except NotGuardableError as error:
         tx.fail(Reason.UNSUPPORTED_OPERATION, f"a write to a tensor: {error}")
     assumptions.add("overlap", None, (pattern, *places), tx)
+
+
+def _assume_outside(
+    graph: CapturedGraph, inputs: Sequence[GraphValue], assumptions: Assumptions, tx: Tx
+) -> None:
+    """Guard that tensors do not show the memory of a bytearray or array, if either is written to."""
+    for handle in tx.heap.existing() if inputs else ():
+        if type(handle.real) not in (bytearray, array) or not (
+            handle.dirty or (handle.value is not None and graph.writes_inputs)
+        ):
+            continue
+        tensors = [value.real for value in inputs if value.real is not None]
+        if None in map(_C.tensor_place, tensors) or not lies_outside(handle.real, tensors):
+            tx.fail(Reason.UNSUPPORTED_OPERATION, f"a tensor in the memory of a {type(handle.real).__name__}")
+        assert handle.source is not None
+        assumptions.add("outside", handle.source, tuple(value.source for value in inputs), tx)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -143,3 +144,35 @@ def overlap_guard(tensors: Sequence[torch.Tensor], places: Sequence[Source], whe
         NotGuardableError: see `storage_pattern`.
     """
     return Guard("overlap", None, (storage_pattern(tensors), *places), where)
+
+
+def lies_outside(buffer: Any, tensors: Sequence[Any]) -> bool:
+    """Whether no tensor's storage lies over the memory that a bytearray or array shows."""
+    start = torch.frombuffer(buffer, dtype=torch.uint8).data_ptr() if len(buffer) else 0
+    end = start + memoryview(buffer).nbytes
+    places = [place_plainly(tensor) for tensor in tensors]
+    return all(end <= data or data + length <= start for _, data, length, _ in places)
+
+
+@kind
+class OutsideKind(Kind):
+    """Tensors whose storages lie outside the memory of a bytearray or array. Payload: their sources."""
+
+    name = "outside"
+    rank = 2
+
+    def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
+        ats = _all_at(guard, rows)
+        rows.add("outside", -1, *ats)
+        return ats, None
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        if not all(issubclass(type(value), torch.Tensor) for value in values[1:]):
+            return False
+        return isinstance(values[0], bytearray | array) and lies_outside(values[0], values[1:])
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return f"shows memory of its own, not that of {' or '.join(names[1:])}"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        return f"{names[0]} shows the memory of a tensor among {' and '.join(names[1:])}"

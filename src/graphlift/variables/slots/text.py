@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
@@ -12,6 +12,8 @@ from graphlift.variables.constant import SPECIAL_METHODS
 from graphlift.variables.folding import FOLDABLE, SIZE_LIMIT, fold, known
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import type_lookup
+
+_NOTHING: Final = object()
 
 
 def str_(tx: Tx, a: Var) -> VariableTracker:
@@ -79,6 +81,10 @@ def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
         plain = known(tx, beneath)
         if plain is not UNKNOWN:
             return fold(tx, found.raw, plain, how)
+    if found is not None and getattr(found.raw, "__objclass__", None) is getattr(
+        operand, "formats", _NOTHING
+    ):
+        return operand.call_method(tx, "__format__", [spec.realize(tx)], {})
     if found is None or found.raw is not object.__dict__["__format__"]:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"format() of {operand!r}")
     if how:

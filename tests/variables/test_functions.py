@@ -564,3 +564,20 @@ def test_errors_of_calls_name_the_module_of_a_function_made_inside():
         return x + 1, found
 
     check(program, X, 5, fullgraph=True)
+
+
+def test_fields_of_functions_that_are_set_to_what_they_cannot_be_or_deleted():
+    def program(x):
+        def made():
+            return 1
+
+        seen = []
+        for name in ("__name__", "__qualname__", "__defaults__", "__annotations__", "__type_params__"):
+            for change in (lambda: setattr(made, name, 42), lambda: delattr(made, name)):
+                try:
+                    change()
+                except TypeError as error:
+                    seen.append(str(error))
+        return x + 1, seen, getattr(made, "__type_params__", None), made
+
+    check(program, X)

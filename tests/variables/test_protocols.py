@@ -470,3 +470,79 @@ def test_operations_that_warn_warn_at_each_call():
         return y * ~flag if NotImplemented else y
 
     check(fn, torch.ones(2), True, graphs=None, breaks=None, recompiles=None)
+
+
+# --- abstract classes that look at classes written to --------------------------------------------------
+
+
+class Written:
+    def __hash__(self):
+        return 1
+
+
+def test_classes_made_and_then_written_to_are_asked_as_they_are():
+    def program(x):
+        class Made:
+            pass
+
+        class Plain:
+            pass
+
+        Plain.size = 3
+        Made.__len__ = lambda self: 0
+        for name in ("send", "throw", "close", "__iter__", "__next__"):
+            setattr(Plain, name, lambda self: 0)
+        found = isinstance(Made(), collections.abc.Sized), issubclass(Made, collections.abc.Sized)
+        return x + 1, found, issubclass(Plain, collections.abc.Generator)
+
+    check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None, warm=False)
+
+
+def test_existing_classes_written_to_are_asked_as_they_are():
+    def program(x):
+        Written.__len__ = lambda self: 0
+        found = isinstance(Written(), collections.abc.Sized)
+        del Written.__len__
+        before, Written.__hash__ = Written.__hash__, None
+        found = found, issubclass(Written, collections.abc.Hashable)
+        Written.__hash__ = before
+        return x + 1, found
+
+    check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None, warm=False)
+
+
+def test_abstract_classes_remember_what_they_answered():
+    def program(x):
+        class Made:
+            def __len__(self):
+                return 0
+
+        before = issubclass(Made, collections.abc.Sized)
+        del Made.__len__
+        return x + 1, before, issubclass(Made, collections.abc.Sized)
+
+    check(program, torch.ones(2))
+
+
+def test_other_attributes_of_classes_are_no_matter_to_abstract_ones():
+    def program(x):
+        class Made:
+            pass
+
+        Made.size = 3
+        return x + 1, issubclass(Made, collections.abc.Sized)
+
+    check(program, torch.ones(2))
+
+
+class Ends(collections.namedtuple("Ends", "left right"), enum.Enum):
+    A = 1, [2]
+    B = 3, [4]
+
+
+def test_members_of_an_enumeration_of_named_tuples():
+    def program(x):
+        one = Ends.A
+        return x + one.left, one.right, one[0], len(one), list(one), one.value, one == (1, [2])
+
+    check(program, torch.ones(2))

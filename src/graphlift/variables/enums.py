@@ -14,6 +14,7 @@ from graphlift.variables.builder import wraps_if
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.graph_calls import as_graph_argument, graph_argument
 from graphlift.variables.rebuild import dict_of
+from graphlift.variables.sequences import TupleVariable, tuple_items
 from graphlift.variables.slots.type_lookup import Binding, anchor, mro_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
@@ -47,8 +48,10 @@ class EnumMemberVariable(UserDefinedObject):
         return f"EnumMemberVariable({self.cls.__qualname__})"
 
 
-def _builtin_part(value: Any) -> VariableTracker | None:
+def _builtin_part(tx: Tx, value: Any, source: Source) -> VariableTracker | None:
     """The mixed-in value of a member such as one of `enum.IntEnum`."""
+    if tuple in mro_of(type(value)):
+        return TupleVariable(tuple_items(tx, value, source), part=True)
     for kind in _MIXED:
         if kind in mro_of(type(value)):
             plain: Any = kind.__dict__["__new__"](kind, value) if kind is not str else str.__str__(value)
@@ -81,6 +84,6 @@ def wrap_member(tx: Tx, value: Any, source: Source | None) -> EnumMemberVariable
     else:
         tx.guard("is", source, value)
     handle = tx.heap.handle_of(value, source)
-    made = EnumMemberVariable(type(value), handle, source, None, _builtin_part(value))
+    made = EnumMemberVariable(type(value), handle, source, None, _builtin_part(tx, value, source))
     handle.tracker = made
     return made

@@ -381,13 +381,13 @@ class FunctionVariable(VariableTracker):
             self.refuse(tx, f"setting attribute {name!r}")
         wanted, is_none = _OF_CLASS.get(name, (object, True))
         if value is None:
-            if not is_none or name not in _OF_CLASS:
+            if name not in _OF_CLASS:
                 self.refuse(tx, f"deleting attribute {name!r}")
             value = tx.make.constant(None)  # type: ignore[assignment]
         kind = value.realize(tx).python_type(tx)  # type: ignore[union-attr]
         if not issubclass(kind, wanted) and not (is_none and kind is type(None)):
-            article = f"a {_CALLED.get(wanted, wanted.__name__)} object"
-            tx.raise_(TypeError, f"{name} must be set to {article}")
+            text = _CALLED.get(name, f"a {wanted.__name__} object")
+            tx.raise_(TypeError, f"{name} must be set to {text}")
         self.store_field(tx, name, value)  # type: ignore[arg-type]
 
     def store_field(self, tx: Tx, name: str, value: Var) -> None:
@@ -435,8 +435,13 @@ _OF_CLASS: Final[dict[str, tuple[type, bool]]] = {
     "__defaults__": (tuple, True),
     "__kwdefaults__": (dict, True),
     "__annotations__": (dict, True),
+    "__type_params__": (tuple, False),
 }
-_CALLED: Final[dict[type, str]] = {str: "string"}
+_CALLED: Final = {
+    "__name__": "a string object",
+    "__qualname__": "a string object",
+    "__type_params__": "a tuple",
+}
 
 
 def cell_variable(cell: Handle) -> CellVariable:

@@ -393,7 +393,10 @@ def _bind_field(tx: Tx, attr: Any, obj: VariableTracker | None, cls: type) -> An
     if obj is None:
         return attr.value(tx)
     index = attr.raw.__reduce__()[1][0]
-    return cast(TupleVariable, storage(obj)).items[index]
+    beneath = storage(obj)
+    if not isinstance(beneath, TupleVariable):
+        beneath.refuse(tx, "a field of a named tuple")
+    return beneath.items[index]
 
 
 @makes("tuple")

@@ -24,6 +24,7 @@ from graphlift.variables.slots.type_lookup import (
     is_immutable,
     is_made,
     mro_of,
+    presence_changed,
     raw_lookup,
     type_lookup,
 )
@@ -31,6 +32,8 @@ from graphlift.variables.slots.type_lookup import (
 _CHECKS: Final = ("__instancecheck__", "__subclasscheck__")
 _ABC_CHECKS: Final = tuple(ABCMeta.__dict__[name] for name in _CHECKS)
 _ask: Final[Any] = ABCMeta.__subclasscheck__
+#: Where `Tx.reads` keeps what abstract classes answered in this capture.
+_ASKED: Final = (0, "abstract classes asked")
 _OBJECT_HOOK: Final = object.__dict__["__subclasshook__"]
 _OBJECT_CLASS: Final = object.__dict__["__class__"]
 
@@ -96,7 +99,12 @@ def abstract(tx: Tx, kind: type, wanted: type) -> bool:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__}, whose hook is user code")
     if wanted in mro_of(kind):
         return True
-    answer = bool(_ask(wanted, kind))
+    asked: dict[tuple[type, type], bool] = tx.reads.setdefault(_ASKED, {})
+    if (kind, wanted) not in asked:  # abstract classes remember what they answered
+        if _differs_for(tx, kind, wanted):
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__} of a class written to")
+        asked[kind, wanted] = bool(_ask(wanted, kind))
+    answer = asked[kind, wanted]
     if is_made(wanted):
         return answer  # nobody outside could register a class there
     standard = wanted.__module__.startswith(("collections", "numbers", "typing"))
@@ -104,6 +112,18 @@ def abstract(tx: Tx, kind: type, wanted: type) -> bool:
         if not is_made(cls) and not (is_immutable(cls) and standard):
             tx.guard("subclass", anchor(tx, cls), wanted, answer if cls is kind else bool(_ask(wanted, cls)))
     return answer
+
+
+#: What the hooks of standard classes look for beside special methods.
+_METHODS_OF_GENERATORS: Final = frozenset({"send", "throw", "close", "asend", "athrow", "aclose"})
+
+
+def _differs_for(tx: Tx, kind: type, wanted: type) -> bool:
+    """Whether hooks, which look at the class itself, would miss what the program wrote to it or to a base."""
+    names = {name for cls in mro_of(kind) for name in presence_changed(tx, cls)}
+    if raw_lookup(wanted, "_is_protocol") is not None:
+        return bool(names)
+    return any(name[:2] == name[-2:] == "__" or name in _METHODS_OF_GENERATORS for name in names)
 
 
 def _is_abstract(tx: Tx, wanted: type) -> bool:

@@ -296,6 +296,21 @@ def written_names(tx: Tx, cls: type) -> tuple[Sequence[str], set[str]]:
     return ((), set()) if handle is None else (list(handle.table or ()), handle.removed or set())
 
 
+def presence_changed(tx: Tx, cls: type) -> set[str]:
+    """Names of a class's own namespace that the program added, deleted, or set to None or from None, so that
+    who asks the class itself is told what was, not what is."""
+    handle = (tx.reads.get(_WRITTEN) or {}).get(cls)
+    if handle is None:
+        return set()
+    own, table = namespace_of(cls), handle.table or {}
+    changed = {name for name in handle.removed or () if name in own and name not in table}
+    for name, (_, value) in table.items():
+        is_none = value.realize(tx).python_type(tx) is type(None)
+        if name not in own or (own[name] is None) is not is_none:
+            changed.add(name)
+    return changed
+
+
 def own_attr(tx: Tx, cls: type, name: str) -> TypeAttr | None:
     """The attribute in the class's own namespace, guarded; None when there is none."""
     return look_in_order(tx, (cls,), name)

@@ -206,3 +206,112 @@ def test_generators_that_leave():
     )
     assert list(made[1]) == [3, 6] and made[1].__name__ == "<genexpr>"
     assert made[0].__qualname__ == plain[0].__qualname__
+
+
+# --- closing and throwing through `yield from` ---------------------------------------------------------
+
+
+class Receiver:
+    """An iterator of the program with what `yield from` may ask for."""
+
+    def __init__(self, log, closing=None):
+        self.log = log
+        self.closing = closing
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return 1
+
+    def close(self):
+        self.log.append("closed")
+        if self.closing is not None:
+            raise self.closing
+
+
+def delegates(receiver, log):
+    try:
+        return (yield from receiver)
+    except BaseException as error:
+        log.append((type(error).__name__, str(error), type(error.__context__).__name__))
+        raise
+
+
+def yields_when_closed():
+    try:
+        yield 1
+    finally:
+        yield 2
+
+
+def returns_when_closed(log):
+    try:
+        yield 1
+    except GeneratorExit:
+        log.append("exit")
+        return 5
+
+
+def raises_when_closed():
+    try:
+        yield 1
+    finally:
+        raise KeyError("closing")
+
+
+@pytest.mark.parametrize("by", ["close", "throw", "throw class"])
+@pytest.mark.parametrize("kind", ["yields", "returns", "raises", "own", "own raises", "list"])
+def test_generator_exit_closes_what_is_delegated_to(kind, by):
+    def program(x, by, kind):
+        log = []
+        receiver = {
+            "yields": yields_when_closed,
+            "returns": lambda: returns_when_closed(log),
+            "raises": raises_when_closed,
+            "own": lambda: Receiver(log),
+            "own raises": lambda: Receiver(log, ValueError("closing")),
+            "list": lambda: [1, 2],
+        }[kind]()
+        made = delegates(receiver, log)
+        next(made)
+        thrown = GeneratorExit("thrown")
+        try:
+            if by == "close":
+                log.append(made.close())
+            else:
+                log.append(made.throw(thrown if by == "throw" else GeneratorExit))
+        except BaseException as error:
+            log.append((type(error).__name__, str(error), error is thrown, type(error.__context__).__name__))
+        log.append(next(made, "ended"))
+        return x + 1, log
+
+    check(program, torch.ones(2), by, kind, recompiles=None, warm=False)
+
+
+def test_throw_goes_to_an_iterator_that_has_one():
+    class Takes(Receiver):
+        def throw(self, error):
+            self.log.append(error)
+            return 7
+
+    def program(x):
+        log = []
+        made = delegates(Takes(log), log)
+        next(made)
+        found = made.throw(KeyError("thrown")), made.throw(ValueError)
+        seen = str(log)
+        made.close()
+        return x + 1, found, seen
+
+    check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None, warm=False)
+
+
+def test_what_a_closed_generator_returns():
+    def program(x):
+        log = []
+        made = returns_when_closed(log)
+        next(made)
+        return x + 1, made.close(), made.close(), log
+
+    check(program, torch.ones(2))

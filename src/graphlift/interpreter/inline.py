@@ -17,6 +17,7 @@ from graphlift.interpreter.frame_state import FrameState
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
 from graphlift.variables import generators
+from graphlift.variables.slots import attributes
 
 
 class InliningInstructionTranslator(InstructionTranslatorBase):
@@ -86,10 +87,17 @@ def _throw(callee: InstructionTranslatorBase, error: Var) -> bool:
 
     Mirrors _gen_throw of Objects/genobject.c.
     """
-    frame = callee.frame
-    receiver = _yield_from(frame)
-    if isinstance(receiver, generators.GeneratorVariable):
+    waiting = _yield_from(callee.frame)
+    receiver = None if waiting is None else waiting.realize(callee)
+    if receiver is not None and issubclass(error.realize(callee).python_type(callee), GeneratorExit):
+        try:
+            generators.close_receiver(callee, receiver)
+        except ObservedException as failed:
+            error = failed.value
+    elif isinstance(receiver, generators.GeneratorVariable):
         return _delegate(callee, receiver, error)
+    elif receiver is not None and attributes.hasattr_(callee, receiver, "throw"):
+        callee.fail(Reason.GENERATOR, "throw() into an iterator that has a `throw` of its own")
     _raise_at(callee, error)
     return True
 

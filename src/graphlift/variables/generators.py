@@ -7,7 +7,7 @@ a frame is suspended. Mirrors Objects/genobject.c.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import CodeType, GeneratorType
 from typing import Any, Final
@@ -23,7 +23,7 @@ from graphlift.variables.builder import maker, wraps
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import fold
 from graphlift.variables.functions import cell_variable
-from graphlift.variables.slots import iteration
+from graphlift.variables.slots import attributes, iteration
 
 _RUNNING: Final = "running"
 _DONE: Final = "done"
@@ -217,10 +217,7 @@ def _close(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTrac
         raise
     if yielded:
         tx.raise_(RuntimeError, "generator ignored GeneratorExit")
-    if not _is_none(tx, value):
-        # what close() returns then differs between Python versions
-        tx.fail(Reason.GENERATOR, "close() of a generator that returns a value")
-    return value
+    return value if _CLOSE_GIVES_VALUE else _none(tx)
 
 
 _METHODS: Final = {
@@ -241,6 +238,22 @@ def _throw_warns() -> bool:
 
 
 _WARNS: Final = _throw_warns()
+
+
+def _close_gives_value() -> bool:
+    """Whether ``close`` gives what the generator returns then."""
+
+    def returns() -> Iterator[None]:
+        with suppress(GeneratorExit):
+            yield
+        return True  # type: ignore[return-value]
+
+    made: Any = returns()
+    next(made)
+    return bool(made.close())
+
+
+_CLOSE_GIVES_VALUE: Final = _close_gives_value()
 
 #: How many arguments the methods take, at least and at most.
 _ARGUMENTS: Final = {"__next__": (0, 0), "__iter__": (0, 0), "send": (1, 1), "throw": (1, 3), "close": (0, 0)}
@@ -290,6 +303,14 @@ def throw(tx: Tx, receiver: GeneratorVariable, error: Var) -> tuple[bool, Var]:
     """As `send`, but an exception is thrown into the receiver."""
     yielded, value = receiver.resume(tx, None, error)
     return not yielded, value
+
+
+def close_receiver(tx: Tx, receiver: VariableTracker) -> None:
+    """Close what ``yield from`` delegates to, if it can be closed. Mirrors gen_close_iter."""
+    if isinstance(receiver, GeneratorVariable):
+        _close(tx, receiver, ())
+    elif attributes.hasattr_(tx, receiver, "close"):
+        attributes.getattr_(tx, receiver, "close").realize(tx).call(tx, [], {})
 
 
 def stop_value(tx: Tx, error: Any) -> VariableTracker | None:

@@ -102,7 +102,9 @@ def abstract(tx: Tx, kind: type, wanted: type) -> bool:
     asked: dict[tuple[type, type], bool] = tx.reads.setdefault(_ASKED, {})
     if (kind, wanted) not in asked:  # abstract classes remember what they answered
         if _differs_for(tx, kind, wanted):
-            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__} of a class written to")
+            tx.fail(
+                Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__} of a class written to"
+            )
         asked[kind, wanted] = bool(_ask(wanted, kind))
     answer = asked[kind, wanted]
     if is_made(wanted):

@@ -575,3 +575,63 @@ def test_handlers_and_filters_of_the_users_are_noticed():
         assert same_text(logged, compiled, torch.ones(2), 0)
         logger.setLevel(logging.ERROR)
         assert same_text(logged, compiled, torch.ones(2), 0) == ""
+
+
+def test_writes_to_streams_wait_with_what_is_printed():
+    def program(x, stream):
+        print("first")
+        count = sys.stdout.write("second\n")
+        sys.stdout.writelines(["third\n", "fourth\n"])
+        print("to the stream", file=stream)
+        stream.write("more")
+        stream.writelines(str(i) for i in range(3))
+        stream.flush()
+        sys.stdout.flush()
+        return x * count, stream
+
+    check(program, torch.ones(2), io.StringIO(), fullgraph=True)
+
+
+def test_what_a_stream_holds_is_asked_behind_its_writes():
+    def program(x, stream):
+        y = x + 1
+        stream.write("text")
+        return y * 2, stream.getvalue()
+
+    check(program, torch.ones(2), io.StringIO("begin"), graphs=1, breaks=1)
+
+
+@pytest.mark.parametrize("text", ["3", "x.sum()", "b'bytes'", "'a', 'b'"])
+def test_only_known_text_is_written_late(text):
+    names = {}
+    exec(f"def program(x, stream):\n    y = x + 1\n    stream.write({text})\n    return y * 2", names)
+    check(names["program"], torch.ones(2), io.StringIO(), graphs=None, breaks=None)
+
+
+def test_a_write_that_could_be_caught_is_no_late_one():
+    def program(x, stream):
+        y = x + 1
+        try:
+            stream.write("text")
+        except ValueError:
+            return y
+        return y * 2
+
+    closed = io.StringIO()
+    closed.close()
+    compiled = graphlift.compile(program, backend="eager")
+    assert compiled(torch.ones(2), io.StringIO()).tolist() == [4, 4]
+    assert compiled(torch.ones(2), closed).tolist() == [2, 2]
+
+
+def test_a_stream_with_a_write_of_its_own_is_called_at_its_place():
+    class Loud(io.StringIO):
+        def write(self, text):
+            return super().write(text.upper())
+
+    def program(x, stream):
+        stream.write("text")
+        stream.writelines(["a", "b"])
+        return x * 2, stream
+
+    check(program, torch.ones(2), Loud(), graphs=None, breaks=None, recompiles=None)

@@ -107,7 +107,7 @@ static int run_referent(const GlNode *node, GlRun *run)
         return 0;
     }
     /* None when the referent is gone. Owned, for nothing else may keep it alive until it is looked at. */
-    return gl_put_new(node, run, Py_NewRef(((PyWeakReference *)reference)->wr_object));
+    return gl_put_new(node, run, Py_NewRef(gl_referent(reference)));
 }
 
 /* --- context variables --- */

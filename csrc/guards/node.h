@@ -96,13 +96,21 @@ int32_t *gl_registers(const GlBuild *build, PyObject *const *indices, Py_ssize_t
 
 static inline int gl_is_weak(PyObject *held) { return PyWeakref_CheckRefExact(held); }
 
+/* What a weak reference refers to, borrowed; None when it is gone. An object whose deallocation CPython has put off
+ * (a long chain of them) is still entered in its references: it is gone, too, and must not be owned again. */
+static inline PyObject *gl_referent(PyObject *reference)
+{
+    PyObject *object = ((PyWeakReference *)reference)->wr_object;
+    return Py_REFCNT(object) > 0 ? object : Py_None;
+}
+
 /* The object that `held` stands for, borrowed; NULL when it is gone. */
 static inline PyObject *gl_held(PyObject *held)
 {
     if (!gl_is_weak(held)) {
         return held;
     }
-    PyObject *object = ((PyWeakReference *)held)->wr_object;
+    PyObject *object = gl_referent(held);
     return object == Py_None ? NULL : object;
 }
 

@@ -105,3 +105,40 @@ def test_what_leaves_keeps_nothing_alive():
 
     checked = check(program, X)
     assert checked.result[1]() is None
+
+
+def test_an_object_whose_deallocation_was_put_off_is_gone():
+    """CPython puts long chains of deallocations off; callbacks of references run meanwhile, under guards that
+    read references to objects of the chain."""
+
+    class Link:
+        def __init__(self, parent):
+            if parent is None:
+                return
+            own = weakref.ref(self)
+
+            def callback(_):
+                seen.append(own() is None)
+
+            self.parent = weakref.ref(parent, callback)
+
+    def chain():
+        table = weakref.WeakKeyDictionary()
+        root = last = Link(None)
+        for _ in range(150):
+            table[last] = last = Link(last)
+        del root, last
+
+    def program(x):
+        y = x + 1
+        chain()
+        return y * 2
+
+    seen = []
+    chain()
+    expected, seen = seen, []
+    compiled = graphlift.compile(program, backend="eager")
+    for _ in range(3):
+        seen.clear()
+        assert torch.equal(compiled(X), (X + 1) * 2)
+        assert seen == expected

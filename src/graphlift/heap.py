@@ -66,8 +66,8 @@ class Handle:
     )
 
     def __init__(self, real: Any = None, source: Any = None) -> None:
-        self.real: Final = real
-        self.source: Final = source
+        self.real: Any = real  # never another object; None once the capture is over
+        self.source: Any = source
         self.items: list[Any] | None = None
         self.table: Table | None = None
         self.complete = real is None
@@ -202,6 +202,7 @@ class Heap:
                 None
             )
             handle.first_items = handle.first_table = None
+            handle.real = handle.source = None  # a tracker may be held in a circle beside the handle's
         self._made.clear()
         if _making.handles is self._made:
             _making.handles = None

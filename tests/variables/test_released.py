@@ -14,8 +14,13 @@ import torch
 import graphlift
 
 
-class Holder:
+class Table(dict[str, Any]):
     pass
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.table = Table()
 
 
 def _listed(x: torch.Tensor, holder: Any) -> torch.Tensor:
@@ -51,17 +56,26 @@ def _raising(x: torch.Tensor, holder: Any) -> None:
     raise KeyError("always")
 
 
-@pytest.mark.parametrize("program", [_listed, _keyed, _closed_over, _iterated, _handled, _raising])
+def _of_a_derived_table(x: torch.Tensor, holder: Any) -> torch.Tensor:
+    table = Table(x=x)
+    table["holder"] = holder
+    holder.table["name"] = x
+    return table["x"] + 1
+
+
+@pytest.mark.parametrize(
+    "program", [_listed, _keyed, _closed_over, _iterated, _handled, _raising, _of_a_derived_table]
+)
 def test_what_a_capture_met_is_let_go(program: Callable[..., Any]) -> None:
     compiled = graphlift.compile(program, backend="eager")
     x, holder = torch.ones(3), Holder()
-    kept = weakref.ref(x), weakref.ref(holder)
+    kept = weakref.ref(x), weakref.ref(holder), weakref.ref(holder.table)
     gc.disable()
     try:
         with contextlib.suppress(KeyError):
             compiled(x, holder)
         del x, holder
-        assert [reference() for reference in kept] == [None, None]
+        assert [reference() for reference in kept] == [None, None, None]
     finally:
         gc.enable()
 

@@ -44,6 +44,13 @@ typedef struct {
 /* In an internal header only on 3.13. */
 PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *at, PyObject **key, Py_hash_t *hash);
 
+/* What `reversed` gives for a sequence without a `__reversed__` of its own. */
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t index;
+    PyObject *sequence; /* NULL when used up */
+} GlReversed;
+
 /* What is left of a range iterator. */
 static inline void gl_range_left(_PyRangeIterObject *it, long *start, long *step, long *left)
 {

@@ -109,7 +109,25 @@ static PyObject *iterator_state(PyObject *module, PyObject *iterator)
     return over == NULL ? Py_NewRef(Py_None) : Py_BuildValue("On", over, given(iterator));
 }
 
+static PyObject *reversed_at(PyObject *module, PyObject *args)
+{
+    PyObject *sequence;
+    Py_ssize_t index;
+    if (!PyArg_ParseTuple(args, "On:reversed_at", &sequence, &index)) {
+        return NULL;
+    }
+    GlReversed *made = (GlReversed *)PyReversed_Type.tp_alloc(&PyReversed_Type, 0);
+    if (made != NULL) {
+        made->index = index;
+        made->sequence = Py_NewRef(sequence);
+    }
+    return (PyObject *)made;
+}
+
 PyMethodDef gl_iterator_functions[] = {
+    {"reversed_at", reversed_at, METH_VARARGS,
+     "reversed_at(sequence, index) -> reversed\n\n"
+     "`reversed(sequence)` that gives the item at `index` next; the sequence is asked nothing."},
     {"iterator_state", iterator_state, METH_O,
      "iterator_state(iterator) -> tuple | None\n\n"
      "(iterated, items given) of a list, tuple or dict iterator, (start, step, length) left of a range iterator, None "
@@ -139,9 +157,23 @@ static int try_layout(PyObject *over, int items)
     return good ? 0 : -1;
 }
 
+static int try_reversed(void)
+{
+    PyObject *over = Py_BuildValue("(ii)", 7, 8);
+    GlReversed *made = over ? (GlReversed *)PyObject_CallOneArg((PyObject *)&PyReversed_Type, over) : NULL;
+    int good = made != NULL && PyReversed_Type.tp_basicsize == sizeof(GlReversed) && made->index == 1 &&
+               made->sequence == over;
+    Py_XDECREF(made);
+    Py_XDECREF(over);
+    if (!good && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ImportError, "`reversed` of this Python has an unknown layout");
+    }
+    return good ? 0 : -1;
+}
+
 int gl_iterators_check(void)
 {
-    return try_layout(Py_BuildValue("[iii]", 7, 8, 9), 3) < 0 ||
+    return try_reversed() < 0 || try_layout(Py_BuildValue("[iii]", 7, 8, 9), 3) < 0 ||
                    try_layout(Py_BuildValue("(iii)", 7, 8, 9), 3) < 0 ||
                    try_layout(Py_BuildValue("{sisisi}", "a", 1, "b", 2, "c", 3), 3) < 0 ||
                    try_layout(PyObject_CallFunction((PyObject *)&PyRange_Type, "iii", 2, 13, 3), 4) < 0

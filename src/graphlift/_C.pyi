@@ -255,6 +255,9 @@ def iterator_state(iterator: object) -> tuple[Any, ...] | None:
     """(iterated, items given) of a list, tuple or dict iterator, (start, step, length) left of a range
     iterator, None for one that is used up or of another kind. Given is -1 where the next step would raise."""
 
+def reversed_at(sequence: object, index: int, /) -> reversed[Any]:
+    """``reversed(sequence)`` that gives the item at `index` next; the sequence is asked nothing."""
+
 # --- known_hashes.c ----------------------------------------------------------------------------
 
 def call_hashed(

@@ -213,7 +213,7 @@ class ConstantVariable(VariableTracker):
         items = self.unpack(tx)
         if items is None:
             return super().iter_(tx)
-        made = tx.make.iterator(items)
+        made = tx.make.iterator(items, self.value)
         assert isinstance(made, VariableTracker)
         return made
 

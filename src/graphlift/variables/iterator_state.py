@@ -53,18 +53,21 @@ def sequence_iterator(kind: str, sequence: Any, done: bool) -> Any:
     return iter(sequence)
 
 
-def reversed_iterator(sequence: Any, done: bool) -> Any:
-    """``reversed(sequence)``, at its beginning or at its end."""
-    if done:
-        iterator = reversed([]) if isinstance(sequence, list) else reversed(())
-        next(iterator, None)
-        return iterator
-    return list.__reversed__(sequence) if isinstance(sequence, list) else reversed(sequence)
+def used_up_reversed(of_list: bool) -> Any:
+    """An iterator such as `reversed` gives for a list, or for other sequences, at its end."""
+    iterator = reversed([]) if of_list else reversed(())
+    next(iterator, None)
+    return iterator
 
 
 def move_reversed_iterator(iterator: Any, position: int) -> None:
     """Make the item at `position` the next one."""
     iterator.__setstate__(position)
+
+
+def text_iterator(text: str | bytes, gone: int) -> Any:
+    """An iterator over a text; -1: one that is used up, which has let go of it."""
+    return _at(iter(text), gone)
 
 
 def move_sequence_iterator(iterator: Any, position: int) -> None:

@@ -164,8 +164,13 @@ class ReversedVariable(IteratorVariable):
 
     def reconstruct(self, codegen: Codegen) -> None:
         position = self.handle.value
-        codegen.call(iterator_state.reversed_iterator, [self.sequence, ConstantVariable(position == DONE)])
-        if position != DONE:
+        of_list = self.kind is not reversed
+        if position == DONE:
+            codegen.call(iterator_state.used_up_reversed, [ConstantVariable(of_list)])
+        elif not of_list:  # `reversed` would ask the sequence for its length
+            codegen.call(_C.reversed_at, [self.sequence, ConstantVariable(position)])
+        else:
+            codegen.call(list.__reversed__, [self.sequence])
             arguments = [self, ConstantVariable(position)]
             codegen.at_last(lambda: codegen.run(iterator_state.move_reversed_iterator, arguments))
 
@@ -188,22 +193,30 @@ class RangeIteratorVariable(IteratorVariable):
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         gone = self.handle.value
-        if gone >= len(self.value):
+        try:
+            item = self.value[gone]  # its length need not fit a C integer
+        except IndexError:
             return None
         tx.heap.set_value(self.handle, gone + 1)
-        return constant(tx, self.value[gone])
+        return constant(tx, item)
 
     def write_back(self, codegen: Codegen, handle: Handle) -> None:
         """Move the existing iterator to where the program left it."""
         codegen.run(iterator_state.skip, [self, ConstantVariable(handle.value)])
 
+    def python_type(self, tx: Tx) -> type:
+        return type(iter(self.value))  # there is another one for numbers that are no C integers
+
     def reconstruct(self, codegen: Codegen) -> None:
-        left = self.value[self.handle.value :]
-        codegen.call(_range_iterator, [ConstantVariable(n) for n in (left.start, left.stop, left.step)])
+        numbers = self.value.start, self.value.stop, self.value.step, self.handle.value
+        codegen.call(_range_iterator, [ConstantVariable(number) for number in numbers])
 
 
-def _range_iterator(start: int, stop: int, step: int) -> Iterator[int]:
-    return iter(range(start, stop, step))
+def _range_iterator(start: int, stop: int, step: int, gone: int) -> Iterator[int]:
+    made: Any = iter(range(start, stop, step))
+    if gone:
+        made.__setstate__(gone)
+    return made  # type: ignore[no-any-return]
 
 
 class ItemsIteratorVariable(IteratorVariable):
@@ -211,15 +224,15 @@ class ItemsIteratorVariable(IteratorVariable):
 
     Attributes:
         items: the items.
-        kind: its class.
+        text: what the items are the parts of, or None: it is an iterator over a list.
     """
 
-    __slots__ = ("items", "kind")
+    __slots__ = ("items", "text")
 
-    def __init__(self, known: Sequence[Var], kind: type = LIST_ITERATOR) -> None:
+    def __init__(self, known: Sequence[Var], text: str | bytes | None = None) -> None:
         super().__init__()
         self.items: Final = list(known)
-        self.kind: Final = kind
+        self.text: Final = text
         self.handle.value = 0
 
     def children(self) -> Sequence[Var]:
@@ -227,28 +240,27 @@ class ItemsIteratorVariable(IteratorVariable):
         return self.items
 
     def python_type(self, tx: Tx) -> type:
-        return self.kind
+        return LIST_ITERATOR if self.text is None else type(iter(self.text))
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         gone = self.handle.value
-        if gone >= len(self.items):
+        if gone == DONE or gone >= len(self.items):
+            if gone != DONE:
+                tx.heap.set_value(self.handle, DONE)
             return None
         tx.heap.set_value(self.handle, gone + 1)
         return cast(VariableTracker, self.items[gone])
 
     def reconstruct(self, codegen: Codegen) -> None:
-        left = self.items[self.handle.value :]
-        codegen.call(_items_iterator, [ConstantVariable(self.kind.__name__), *left])
+        gone = self.handle.value
+        if self.text is not None:
+            codegen.call(iterator_state.text_iterator, [ConstantVariable(self.text), ConstantVariable(gone)])
+        else:
+            codegen.call(_items_iterator, [] if gone == DONE else self.items[gone:])
 
 
-def _items_iterator(kind: str, *known: Any) -> Iterator[Any]:
-    if kind.startswith("str"):
-        return iter("".join(known))
-    return (
-        iter(bytes(known))
-        if kind == "bytes_iterator"
-        else iter(known if kind == "tuple_iterator" else [*known])
-    )
+def _items_iterator(*known: Any) -> Iterator[Any]:
+    return iter([*known])
 
 
 class CallableIteratorVariable(IteratorVariable):
@@ -398,9 +410,9 @@ def wrap_range_iterator(tx: Tx, value: Any, source: Source | None) -> Var:
 
 
 @maker
-def iterator(tx: Tx, known: Sequence[Var], kind: type = LIST_ITERATOR) -> Var:
+def iterator(tx: Tx, known: Sequence[Var], text: str | bytes | None = None) -> Var:
     """See `protocol.Make.iterator`."""
-    return ItemsIteratorVariable(known, kind)
+    return ItemsIteratorVariable(known, text)
 
 
 @maker

@@ -15,6 +15,7 @@ from graphlift.reasons import Reason
 from graphlift.variables import iterator_state
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.iterator_state import DONE
 from graphlift.variables.iterators import ItemsIteratorVariable
 
 _SET_ITERATOR: Final[type] = type(iter(set()))
@@ -32,11 +33,14 @@ class SetIteratorVariable(ItemsIteratorVariable):
     __slots__ = ("_elements", "_set", "_size_then", "_table_then")
 
     def __init__(self, owner: Var, elements: Handle, known: Sequence[Var]) -> None:
-        super().__init__(known, _SET_ITERATOR)
+        super().__init__(known)
         self._set: Final = owner
         self._elements: Final = elements
         self._table_then: Final = _table(elements)
         self._size_then: Final = len(self._table_then)
+
+    def python_type(self, tx: Tx) -> type:
+        return _SET_ITERATOR
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         table, size = _table(self._elements), self._size_then
@@ -55,7 +59,8 @@ class SetIteratorVariable(ItemsIteratorVariable):
         if changed or (handle.real is not None and handle.dirty):
             # What the program wrote is done last; the order of the elements depends on it.
             raise Unsupported(Reason.UNSUPPORTED_VALUE, "an iterator over a set that was changed")
-        codegen.call(_iterator_at, [self._set, ConstantVariable(self.handle.value)])
+        gone = self._size_then if self.handle.value == DONE else self.handle.value
+        codegen.call(_iterator_at, [self._set, ConstantVariable(gone)])
 
 
 def _table(elements: Handle) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import gc
 import types
+from collections.abc import Callable, Hashable, Iterable, Sized
 
 import pytest
 import torch
@@ -685,3 +686,33 @@ def test_classes_that_compare_in_their_own_way_are_made_by_python():
         return x + 1, first == A, first is A, first != A, bool(A), 3 in A, text
 
     check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None, warm=False)
+
+
+def test_abstract_classes_ask_for_names_that_are_set_later():
+    def program(x):
+        found = []
+        for abstract, name in ((Iterable, "__iter__"), (Callable, "__call__"), (Hashable, "__hash__")):
+            Made = type("Made", (), {"__hash__": None})
+            setattr(Made, name, lambda *args: 0)
+            found += [isinstance(Made(), abstract), issubclass(Made, abstract)]
+            Other = type("Other", (), {"__hash__": None})
+            found += [isinstance(Other(), abstract)]
+            setattr(Other, name, None)
+            found += [issubclass(type("Third", (Other,), {}), abstract)]
+        return x + 1, found
+
+    check(program, torch.ones(2), graphs=1, breaks=0)
+
+
+def test_abstract_classes_ask_for_names_that_are_set_on_classes_that_exist():
+    def make():
+        class Plain:
+            pass
+
+        def program(x):
+            Plain.__len__ = lambda self: 3
+            return x + 1, isinstance(Plain(), Sized), issubclass(Plain, Sized)
+
+        return program, (torch.ones(2),)
+
+    check_fresh(make, graphs=None, breaks=None, recompiles=None)

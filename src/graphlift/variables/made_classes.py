@@ -133,6 +133,16 @@ class MadeClassVariable(ClassVariable):
             type.__setattr__(self.value, _ABSTRACT, known)
         super().write_member(tx, descriptor, name, value)
 
+    def _store(self, tx: Tx, name: str, value: VariableTracker | None) -> None:
+        """The stand-in has the same names, which abstract classes ask for."""
+        super()._store(tx, name, value)
+        if not _is_field(type(self.value), name):
+            if value is None:
+                type.__delattr__(self.value, name)
+            else:
+                known = value.realize(tx).is_constant() and value.as_constant() is None
+                type.__setattr__(self.value, name, None if known else _placeholder())
+
     def write_back(self, codegen: Codegen, handle: Handle) -> None:
         """Nothing: it is built with what it holds."""
 

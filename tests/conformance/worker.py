@@ -237,7 +237,8 @@ def work(file: str, compiled: bool, only: str, first: int, channel: int) -> None
     """Run a file's tests and report to a file descriptor; for a process that does nothing else."""
     gc.freeze()  # so that a test's `gc.collect` does not go through all of torch each time
     support.use_resources = []  # as `python -m test` by default: no network, nothing that takes minutes
-    with config.patch(give_up_below=0):  # a cut in a loop is no reason to stop looking
+    # A cut in a loop is no reason to stop looking. Loops of many thousand turns are not unrolled whole.
+    with config.patch(give_up_below=0, turn_limit=10_000):
         stream = os.fdopen(channel, "w", encoding="utf-8", closefd=False)
         run_file(file, Bodies(compiled), stream, first, only)
 

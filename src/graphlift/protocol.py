@@ -32,6 +32,11 @@ class Var:
         """The tracker of the value's own kind, a `variables.base.VariableTracker`."""
         raise NotImplementedError
 
+    def whole(self) -> Var:
+        """The tracker of the object that exists at run time: itself, or that of the object of a derived class
+        whose builtin part this is."""
+        return self
+
 
 class Codegen(ABC):
     """Emits the code that makes values real after the graph ran. All verbs leave one value on the stack
@@ -189,8 +194,8 @@ class Make(ABC):
         """A fresh instance of a user's class, its ``__init__`` not yet run."""
 
     @abstractmethod
-    def iterator(self, items: Sequence[Var]) -> Var:
-        """An iterator over trackers that are known already."""
+    def iterator(self, items: Sequence[Var], text: str | bytes | None = None) -> Var:
+        """An iterator over trackers that are known already; `text`: they are its parts."""
 
     @abstractmethod
     def sequence_iterator(self, sequence: Var) -> Var:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import graphlift
 from graphlift.testing.check import check
 
 X = torch.arange(3.0)
@@ -182,8 +183,6 @@ def test_program(program):
 
 
 def test_generators_that_leave():
-    import graphlift
-
     def program(x):
         k = 3
 
@@ -315,3 +314,26 @@ def test_what_a_closed_generator_returns():
         return x + 1, made.close(), made.close(), log
 
     check(program, torch.ones(2))
+
+
+def test_a_generator_has_the_names_of_its_function():
+    def program(x):
+        def function():
+            yield 1
+
+        made = [function()]
+        function.__name__, function.__qualname__ = "name", "qualified"
+        made += [function(), function(), function()]
+        next(made[2])
+        list(made[3])
+        try:
+            function(1)
+        except TypeError as error:
+            text = str(error)
+        return x + 1, [(each.__name__, each.__qualname__) for each in made], made, text
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    x = torch.ones(2)
+    (_, names, made, text), (_, expected, _, message) = compiled(x), program(x)
+    assert names == expected and text == message
+    assert [(each.__name__, each.__qualname__) for each in made] == expected

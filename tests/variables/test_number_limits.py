@@ -7,12 +7,15 @@ errors are those of plain Python; an error comes from the user's line and is cau
 from __future__ import annotations
 
 import copy
+import operator
 import traceback
+import warnings
 
 import pytest
 import torch
 
 import graphlift
+from graphlift.testing.check import check
 
 INTS = [2, 3, 5, -3, 2**40, 2**62, 2**63 - 1, 2**63, 2**65, -(2**63), -(2**70), 7, 0, 1, True, -1]
 FLOATS = [2.5, 3.5, -1.5, 1e200, float("inf"), float("nan"), -0.0, 0.0, 1e-320, 2.0, 7, 1e39, 7e4]
@@ -90,3 +93,16 @@ def test_addresses_as_keys_are_not_captured_at_each_call():
         assert torch.equal(compiled(x), x * 2)
         counts.append(len(compiled.report()))
     assert len(set(counts[1:])) == 1
+
+
+def test_an_index_of_a_derived_class_is_warned_of():
+    class Index:
+        def __index__(self):
+            return True
+
+    def program(x):
+        return x + 1, [1, 2, 3][Index()], operator.index(Index()), range(Index())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None)

@@ -65,6 +65,7 @@ class PyCodegen(Codegen):
 
     def __call__(self, var: Var) -> None:
         """See `protocol.Codegen.__call__`."""
+        var = var.whole()
         local = self._saved.get(var)
         if local is None and var in self._made:
             local = self._save_made(var)

@@ -219,6 +219,7 @@ class MethodDescriptorVariable(ConstantVariable):
         if model is not None:
             result: VariableTracker = model(tx, instance, args[1:], kwargs)
             return result
+        attributes.check_nearest(tx, descriptor, instance.python_type(tx))
         return instance.call_method(tx, name, args[1:], kwargs)
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:

@@ -141,7 +141,7 @@ def _attach(tx: Tx, made: ContainerObject, kind: type, real: Any) -> None:
         else:
             made.storage = VARIABLES[kind](made.handle, None, made)
     elif kind is list:
-        made.storage = ListVariable(made.handle, made.source)
+        made.storage = ListVariable(made.handle, made.source, made)
     elif kind is tuple:
         made.storage = TupleVariable(tuple_items(tx, real, made.source), part=True)
     elif kind is deque:

@@ -153,6 +153,9 @@ class DequeVariable(SequenceVariable):
         self.handle: Final = handle
         self.owner: Final = owner
 
+    def whole(self) -> Var:
+        return self if self.owner is None else self.owner
+
     def python_type(self, tx: Tx) -> type:
         return deque
 

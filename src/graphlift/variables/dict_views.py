@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, NoReturn, cast
 
 from graphlift import _C
 from graphlift.errors import Unsupported
@@ -13,7 +13,7 @@ from graphlift.heap import Handle, Table
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import IteratorSource, Source
-from graphlift.variables import iterator_state, namespace
+from graphlift.variables import iterator_state, keys, namespace
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps
 from graphlift.variables.builtin_object import BuiltinObjectVariable, constant, make_tuple, method
@@ -42,6 +42,18 @@ _ORDERED_ITERATOR: Final[type] = type(iter(OrderedDict()))
 
 def _is_ordered(mapping: Any) -> bool:
     return bool(mapping.models is OrderedDict)
+
+
+def refuse_open_order(tx: Tx) -> NoReturn:
+    """Break where an ordered dictionary would be gone through, which asks each key for its hash once more."""
+    tx.fail(
+        Reason.UNSUPPORTED_OPERATION, "the order of an OrderedDict with keys whose `__hash__` is the user's"
+    )
+
+
+def _check_order(tx: Tx, dictionary: Any) -> None:
+    if _is_ordered(dictionary) and keys.open_parts(dictionary.table(tx)):
+        refuse_open_order(tx)
 
 
 def entry_part(tx: Tx, part: Part, entry: tuple[Any, Any]) -> VariableTracker:
@@ -81,6 +93,7 @@ class DictViewVariable(BuiltinObjectVariable):
         return cast(VariableTracker, self.dictionary.length(tx))
 
     def unpack(self, tx: Tx) -> list[VariableTracker]:
+        _check_order(tx, self.dictionary)
         return [entry_part(tx, self.part, entry) for entry in self.dictionary.table(tx).values()]
 
     def iter_(self, tx: Tx) -> VariableTracker:
@@ -176,7 +189,8 @@ class DictViewVariable(BuiltinObjectVariable):
         )
 
     def reconstruct(self, codegen: Codegen) -> None:
-        codegen.call(_VIEW_MAKERS[self.part], [self.dictionary])
+        makers = _ORDERED_VIEW_MAKERS if _is_ordered(self.dictionary) else _VIEW_MAKERS
+        codegen.call(makers[self.part], [self.dictionary])
 
 
 def _count(length: VariableTracker) -> int:
@@ -197,22 +211,10 @@ def _is_set_like(tx: Tx, var: VariableTracker) -> bool:
     return issubclass(var.python_type(tx), (set, frozenset))
 
 
-def _make_keys(mapping: Any) -> Any:
-    return mapping.keys()
-
-
-def _make_values(mapping: Any) -> Any:
-    return mapping.values()
-
-
-def _make_items(mapping: Any) -> Any:
-    return mapping.items()
-
-
-_VIEW_MAKERS: Final[dict[Part, Callable[[Any], Any]]] = {
-    Part.KEYS: _make_keys,
-    Part.VALUES: _make_values,
-    Part.ITEMS: _make_items,
+#: How views are made, past what a derived class may override.
+_VIEW_MAKERS: Final[dict[Part, Callable[[Any], Any]]] = {part: getattr(dict, part.value) for part in Part}
+_ORDERED_VIEW_MAKERS: Final[dict[Part, Callable[[Any], Any]]] = {
+    part: getattr(OrderedDict, part.value) for part in Part
 }
 
 
@@ -246,6 +248,7 @@ class DictIteratorVariable(IteratorVariable):
         super().__init__(handle, source)
         self.dictionary: Final = dictionary
         self.part: Final = part
+        _check_order(tx, dictionary)
         self._table: Final[Table] = dictionary.table(tx)
         self._keys: Final = list(self._table)
         self._backwards: Final = backwards

@@ -8,6 +8,7 @@ must not know how a frame is run. Mirrors Objects/funcobject.c.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from inspect import CO_GENERATOR
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -142,7 +143,15 @@ class FunctionVariable(VariableTracker):
 
     def qualname(self) -> str:
         """For messages."""
-        return self.names[1] if self.real is None else self.real.__qualname__
+        return self._name_now("__qualname__")
+
+    def _name_now(self, field: str) -> str:
+        written: Any = self._written(field)
+        if written is not None and written.is_constant():
+            return str(written.as_constant())
+        if self.real is None:
+            return self.names[field == "__qualname__"]
+        return str(_FIELDS[field].__get__(self.real))
 
     def called_name(self, tx: Tx) -> str:
         """See `slots.calls.callable_name`."""
@@ -174,7 +183,12 @@ class FunctionVariable(VariableTracker):
         bound = bind_arguments(
             tx, self.code, self.qualname(), args, kwargs, lambda at, name: self.default(tx, at, name)
         )
-        return tx.inline(self, self.code, bound, self.closure, self.module_globals)  # type: ignore[return-value]
+        made: Any = tx.inline(self, self.code, bound, self.closure, self.module_globals)
+        if self.code.co_flags & CO_GENERATOR:
+            names = self._name_now("__name__"), self._name_now("__qualname__")
+            if names != (self.code.co_name, self.code.co_qualname):
+                made.names = names
+        return made  # type: ignore[no-any-return]
 
     def _constant_result(
         self,

@@ -55,14 +55,16 @@ class GeneratorVariable(VariableTracker):
         handle: `value` is the suspended frame, or one of the words for a running and a finished one; `items`
             is set to an empty list when the frame was started.
         code: the code of its frame.
+        names: its name and qualified name: those that its function had when it was called.
     """
 
-    __slots__ = ("code", "handle")
+    __slots__ = ("code", "handle", "names")
 
     def __init__(self, code: CodeType, handle: Handle) -> None:
         self.source = None
         self.code: Final = code
         self.handle: Final = handle
+        self.names = (code.co_name, code.co_qualname)
 
     def python_type(self, tx: Tx) -> type:
         return GeneratorType
@@ -135,6 +137,8 @@ class GeneratorVariable(VariableTracker):
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
         if name in _METHODS:
             return tx.make.builtin_method(name, self)  # type: ignore[return-value]
+        if name in _NAMES:
+            return tx.make.constant(self.names[_NAMES.index(name)])  # type: ignore[return-value]
         if hasattr(GeneratorType, name):
             return self.refuse(tx, f"attribute {name!r}")
         tx.raise_(AttributeError, f"'generator' object has no attribute '{name}'")
@@ -161,6 +165,9 @@ class GeneratorVariable(VariableTracker):
             rebuild.generator(codegen, frame, [cell_variable(cell) for cell in frame.closure])
         else:
             rebuild.suspended_generator(codegen, frame)
+        if self.names != (self.code.co_name, self.code.co_qualname):
+            names = [ConstantVariable(name) for name in self.names]
+            codegen.later(lambda: codegen.run(rebuild.name_generator, [self, *names]))
 
 
 def _none(tx: Tx) -> VariableTracker:
@@ -220,6 +227,7 @@ def _close(tx: Tx, self: GeneratorVariable, args: Sequence[Any]) -> VariableTrac
     return value if _CLOSE_GIVES_VALUE else _none(tx)
 
 
+_NAMES: Final = ("__name__", "__qualname__")
 _METHODS: Final = {
     "__next__": _next,
     "__iter__": _iter,

@@ -42,14 +42,21 @@ class ListVariable(SequenceVariable):
 
     Attributes:
         handle: the list's contents in the heap.
+        owner: the object of a derived class that this is the list beneath of, or None.
     """
 
-    __slots__ = ("handle",)
+    __slots__ = ("handle", "owner")
     models = list
 
-    def __init__(self, handle: Handle, source: Source | None = None) -> None:
+    def __init__(
+        self, handle: Handle, source: Source | None = None, owner: VariableTracker | None = None
+    ) -> None:
         self.source = source
         self.handle: Final = handle
+        self.owner: Final = owner
+
+    def whole(self) -> Var:
+        return self if self.owner is None else self.owner
 
     def python_type(self, tx: Tx) -> type:
         return list

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, cast
 from graphlift.heap import Handle, Table
 from graphlift.polyfills import mappings as polyfills
 from graphlift.protocol import Codegen, Tx, Var
+from graphlift.reasons import Reason
 from graphlift.sources import SlotSource, Source
 from graphlift.variables import keys, namespace
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
@@ -25,7 +26,7 @@ from graphlift.variables.builtin_object import (
     make_tuple,
     method,
 )
-from graphlift.variables.dict_views import DictIteratorVariable, DictViewVariable, Part
+from graphlift.variables.dict_views import DictIteratorVariable, DictViewVariable, Part, refuse_open_order
 from graphlift.variables.folding import DEPTH_LIMIT
 from graphlift.variables.sequences import storage
 from graphlift.variables.slots import attributes, calls, operators, text
@@ -75,6 +76,9 @@ class DictVariable(BuiltinObjectVariable):
         self.source = source
         self.handle: Final = handle
         self.owner: Final = owner
+
+    def whole(self) -> Var:
+        return self if self.owner is None else self.owner
 
     def python_type(self, tx: Tx) -> type:
         return self.models
@@ -409,6 +413,8 @@ class OrderedDictVariable(DictVariable):
     def _fresh(self, tx: Tx, table: Table) -> VariableTracker:
         if self.owner is not None:
             self.refuse(tx, "copying an object of a derived class")
+        if keys.open_parts(table):
+            refuse_open_order(tx)
         return super()._fresh(tx, table)
 
     def _equals(self, tx: Tx, other: DictVariable) -> bool:
@@ -483,7 +489,13 @@ def dict_storage(
     """
     handle = tx.heap.handle_of(value, source)
     if handle.table is None and not namespace.has_plain_keys(value):
+        if kind is OrderedDict:
+            refuse_open_order(tx)
         keys.load(tx, handle, namespace.keys_of(value), namespace.is_plain_key)
+    elif handle.table is None and kind is OrderedDict and not namespace.is_in_order(value):
+        tx.fail(
+            Reason.UNSUPPORTED_VALUE, "an OrderedDict that a method of dict changed, which tells it nothing"
+        )
     if kind is defaultdict and handle.value is None:
         factory: Any = _DEFAULT_FACTORY.__get__(value)
         if source is None:

@@ -10,7 +10,7 @@ Objects/dictobject.c.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from enum import Enum
 from typing import Any, Final
 
@@ -62,9 +62,18 @@ def is_plain_key(key: Any) -> bool:
     )  # a tensor's hash is its identity, which decides first
 
 
-def has_plain_keys(real: Mapping[Any, Any]) -> bool:
+def has_plain_keys(real: Any) -> bool:
     """Whether looking for any key runs no user code, and each key stands for itself in a capture."""
-    return all(is_plain_key(key) and not isinstance(key, torch.Tensor) for key in keys_of(real))
+    in_any_order = dict.__iter__(real) if issubclass(type(real), dict) else keys_of(real)
+    return all(is_plain_key(key) and not isinstance(key, torch.Tensor) for key in in_any_order)
+
+
+def is_in_order(real: Any) -> bool:
+    """Whether an ordered dictionary with plain keys has its order; methods of `dict` leave it behind."""
+    try:
+        return len([*OrderedDict.__iter__(real)]) == dict.__len__(real)
+    except KeyError:
+        return False
 
 
 _PLAIN_KEYS: Final = frozenset(

@@ -66,6 +66,11 @@ def new_finished_generator(code: CodeType) -> Any:
     return made
 
 
+def name_generator(made: Any, name: str, qualname: str) -> None:
+    """Give a generator the names of the function that it was made by."""
+    made.__name__, made.__qualname__ = name, qualname
+
+
 def fill_defaults(made: FunctionType, keyword_names: tuple[str, ...], *values: Any) -> None:
     """Give a function its defaults; the last ones belong to `keyword_names`."""
     count = len(values) - len(keyword_names)

@@ -58,6 +58,9 @@ class SetVariable(BuiltinObjectVariable):
         self.handle: Final = handle
         self.owner: Final = owner
 
+    def whole(self) -> Var:
+        return self if self.owner is None else self.owner
+
     def python_type(self, tx: Tx) -> type:
         return self.models
 

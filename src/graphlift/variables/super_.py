@@ -15,6 +15,7 @@ from graphlift.variables.cells import CellVariable
 from graphlift.variables.classes import ClassVariable, constructs
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import (
+    Binding,
     TypeAttr,
     guard_mro,
     look_in_order,
@@ -79,7 +80,11 @@ class SuperVariable(VariableTracker):
 
     def _lookup(self, tx: Tx, name: str) -> TypeAttr | None:
         mro = guard_mro(tx, self.kind)
-        return look_in_order(tx, mro[mro.index(self.behind.value) + 1 :], name)
+        attr = look_in_order(tx, mro[mro.index(self.behind.value) + 1 :], name)
+        of_c = attr is not None and attr.binding is Binding.C_METHOD and attr.owner is not object
+        if of_c and attr is not None and self._bound_to() is not None:
+            attributes.check_nearest(tx, attr.raw, self.kind)
+        return attr
 
     def reconstruct(self, codegen: Codegen) -> None:
         codegen.call(super, [self.behind, self.instance])

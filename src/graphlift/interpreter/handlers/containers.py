@@ -43,7 +43,7 @@ def BUILD_MAP(tx: Translator, count: int) -> None:
 
 @handler
 def BUILD_CONST_KEY_MAP(tx: Translator, count: int) -> None:
-    keys = [tx.make.constant(key) for key in tx.stack.pop().realize(tx).snapshot(tx)]
+    keys = [tx.code_constant(key) for key in tx.stack.pop().realize(tx).snapshot(tx)]
     tx.stack.append(tx.make.dict(list(zip(keys, pop_n(tx, count), strict=True))))
 
 

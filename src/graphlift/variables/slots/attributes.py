@@ -20,7 +20,15 @@ from graphlift.reasons import Reason
 from graphlift.sources import AttrSource, SlotSource
 from graphlift.variables import namespace
 from graphlift.variables.base import VariableTracker, c_name
-from graphlift.variables.slots.type_lookup import NOWHERE, Binding, TypeAttr, classify_value, type_lookup
+from graphlift.variables.slots.type_lookup import (
+    NOWHERE,
+    Binding,
+    TypeAttr,
+    classify_value,
+    mro_of,
+    namespace_of,
+    type_lookup,
+)
 
 _OBJECT_GETATTRIBUTE: Final = object.__dict__["__getattribute__"]
 _OBJECT_SETATTR: Final = object.__dict__["__setattr__"]
@@ -413,6 +421,17 @@ def user_special(tx: Tx, a: VariableTracker, name: str) -> TypeAttr | None:
     if attr is None or attr.binding is Binding.C_METHOD or attr.raw is object.__dict__.get(name, attr):
         return None
     return attr
+
+
+def check_nearest(tx: Tx, descriptor: Any, cls: type) -> None:
+    """Break where a C method is asked for past one of the same name of a C class nearer to `cls`: it is that
+    one which an object's tracker models. Those of exceptions do the same."""
+    for owner in mro_of(cls):
+        found = namespace_of(owner).get(descriptor.__name__)
+        if found is descriptor or owner is descriptor.__objclass__:
+            return
+        if hasattr(type(found), "__objclass__") and BaseException not in mro_of(owner):
+            tx.fail(Reason.UNKNOWN_CALLABLE, f"{descriptor.__qualname__}() of a {owner.__qualname__}")
 
 
 def call_attr(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 
 from graphlift.protocol import Tx, Var
+from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.constant import ConstantVariable, beneath
 from graphlift.variables.folding import known
 from graphlift.variables.slots import attributes, calls
+from graphlift.variables.slots.type_lookup import mro_of
 
 
 def has_index(tx: Tx, a: Var) -> bool:
@@ -33,6 +35,10 @@ def index_(tx: Tx, a: Var) -> int:
         operand.type_error(tx, "'{}' object cannot be interpreted as an integer")
     result: VariableTracker = calls.call(tx, method, [], {}).realize(tx)
     value = known(tx, result)
+    if result.python_type(tx) is not int and int in mro_of(result.python_type(tx)):
+        tx.fail(
+            Reason.UNSUPPORTED_OPERATION, "an `__index__` that gives a derived class, of which Python warns"
+        )
     if isinstance(value, int):
         return int(value)
     name = result.python_type(tx).__name__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 
 import pytest
 import torch
@@ -98,3 +99,26 @@ def frozen(x):
 @pytest.mark.parametrize("program", [slotted, with_methods, of_builtins, frozen], ids=lambda f: f.__name__)
 def test_program(program):
     check(program, X)
+
+
+class Bound(functools.partial):
+    """A class made from one in C that has fields and a `__reduce__` of its own."""
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy], ids=lambda how: how.__name__)
+def test_objects_with_fields_in_c(how):
+    def program(x, how):
+        made = Bound(int, "11", base=2)
+        made.note = []
+        same = how(made)
+        return x + 1, same(), same.args, same.keywords, same.note is made.note, same.note
+
+    check(program, torch.ones(2), how, graphs=None, breaks=None, recompiles=None, warm=False)
+
+
+def test_the_state_of_objects_with_fields_in_c():
+    def program(x):
+        made = Bound(int, "11")
+        return x + 1, made.__reduce_ex__(4), made.__reduce__()
+
+    check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None, warm=False)

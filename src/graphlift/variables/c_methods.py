@@ -130,7 +130,7 @@ def find_c_method(name: str, instance: Any, cls: type) -> Any:
         cls: the class of the object that it is a method of.
     """
     if issubclass(type(instance), type):
-        for owner in mro_of(instance):
+        for owner in mro_of(instance) or ():  # none while the class is being made
             found = namespace_of(owner).get(name)
             if type(found) is ClassMethodDescriptorType:
                 return found

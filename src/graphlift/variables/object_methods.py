@@ -6,6 +6,7 @@ Mirrors the ``object_...`` functions of Objects/typeobject.c.
 from __future__ import annotations
 
 import copyreg
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
@@ -27,6 +28,7 @@ C_METHODS: Final[dict[tuple[type, str], ObjectMethod]] = {}
 
 _OBJECT_INIT: Final = object.__dict__["__init__"]
 _HEAP_TYPE: Final = 1 << 9
+_POINTER: Final = struct.calcsize("P")
 _OBJECT_NEW: Final = object.__dict__["__new__"]
 _NEWOBJ: Final[Any] = vars(copyreg)["__newobj__"]
 
@@ -162,6 +164,9 @@ def _reduce_ex(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any
     reduce = attributes.user_special(tx, self, "__reduce__")
     if reduce is not None:
         return attributes.call_attr(tx, reduce, self, cls, [])
+    of_c = type_lookup(tx, cls, "__reduce__")
+    if of_c is not None and of_c.raw is not object.__dict__["__reduce__"]:
+        return self.invoke(tx, "__reduce__", [], {})
     protocol = args[0].realize(tx)
     number = protocol.as_constant() if protocol.is_constant() else None
     if not isinstance(number, int) or number < 2 or not _is_followed(tx, cls):
@@ -181,8 +186,19 @@ def _is_followed(tx: Tx, cls: type) -> bool:
     """Whether an object is its attributes (and list items, dictionary entries or arguments of `__new__`)."""
     if any(type_lookup(tx, cls, name) is not None for name in ("__getnewargs_ex__", "__copy__")):
         return False
-    base = next(each for each in mro_of(cls) if not each.__flags__ & _HEAP_TYPE)
+    base = next(each for each in mro_of(cls) if not each.__flags__ & _HEAP_TYPE or _has_fields_in_c(each))
     return base in (object, list, dict, tuple)
+
+
+def _has_fields_in_c(cls: type) -> bool:
+    """Whether objects have more room than their base's: beside members of slots, dictionary and references."""
+    base: Any = cls.__base__
+    slots = namespace_of(cls).get("__slots__", ())
+    names = slots if type(slots) in (tuple, list, dict) else (slots,) if type(slots) is str else ()
+    count = sum(name not in ("__dict__", "__weakref__") for name in names)
+    count += cls.__dictoffset__ != base.__dictoffset__
+    count += cls.__weakrefoffset__ != base.__weakrefoffset__
+    return cls.__basicsize__ - base.__basicsize__ > count * _POINTER
 
 
 def _slot_names(tx: Tx, cls: type) -> list[str]:

@@ -119,6 +119,6 @@ def test_objects_with_fields_in_c(how):
 def test_the_state_of_objects_with_fields_in_c():
     def program(x):
         made = Bound(int, "11")
-        return x + 1, made.__reduce_ex__(4), made.__reduce__()
+        return x + 1, made.__reduce_ex__(4)[:2], made.__reduce__()[:2]
 
     check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None, warm=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict, deque
 
 import pytest
@@ -184,3 +185,58 @@ def test_a_list_that_is_shorter_than_its_iterator_has_come_when_the_graph_is_cut
 
     check(made_here, torch.ones(2), graphs=None, breaks=None, recompiles=None)
     check(given, torch.ones(2), [1, 2], graphs=None, breaks=None, recompiles=None)
+
+
+# --- classes of itertools ------------------------------------------------------------------------------
+
+COMBINATORICS = {
+    "product": lambda: itertools.product("ab", [1, 2], repeat=2),
+    "combinations": lambda: itertools.combinations("abcd", 2),
+    "combinations_with_replacement": lambda: itertools.combinations_with_replacement("abc", 2),
+    "permutations": lambda: itertools.permutations("abc"),
+    "nothing": lambda: itertools.combinations("a", 3),
+}
+
+
+@pytest.mark.parametrize("taken", [0, 2, 99])
+@pytest.mark.parametrize("name", COMBINATORICS)
+def test_combinatoric_iterators_keep_their_class(name, taken):
+    def program(x, make, taken):
+        made = make()
+        head = [next(made, None) for _ in range(taken)]
+        graphlift.graph_break()
+        return x + 1, head, type(made).__name__, made.__sizeof__(), next(made, "end"), list(made), made
+
+    check(program, X, COMBINATORICS[name], taken, graphs=None, breaks=None, recompiles=None, warm=False)
+
+
+@pytest.mark.parametrize(
+    "base, args",
+    [
+        (itertools.repeat, (1, 2)),
+        (itertools.count, (1, 2)),
+        (itertools.cycle, ("ab",)),
+        (itertools.product, ("ab", "c")),
+        (itertools.chain, ("ab", "c")),
+        (itertools.filterfalse, (None, [0, 1])),
+        (filter, (None, [0, 1])),
+        (map, (int, "12")),
+        (zip, ("ab", "cd")),
+        (enumerate, ("ab",)),
+        (reversed, ([1, 2],)),
+        (property, (len,)),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_classes_made_from_those_of_iterators(base, args):
+    class Outside(base):
+        pass
+
+    def program(x, base, outside, args):
+        class Inside(base):
+            pass
+
+        made = [kind(*args) for kind in (outside, Inside)]
+        return x + 1, type(made[0]) is outside, type(made[1]) is Inside, isinstance(made[1], base)
+
+    check(program, X, base, Outside, args, graphs=None, breaks=None, recompiles=None, warm=False)

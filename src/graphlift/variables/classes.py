@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import BuiltinFunctionType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from graphlift import _C
 from graphlift.heap import Handle
@@ -536,11 +536,18 @@ def c_construct(
     owner = new.__self__
     row = _NEW.get(BaseException if BaseException in mro_of(owner) else owner)
     if row is None:
-        managed = type_lookup(tx, cls, "__exit__") is not None
-        reason = Reason.UNSUPPORTED_CONTEXT_MANAGER if managed else Reason.UNKNOWN_CALLABLE
-        tx.fail(reason, f"making an object of {cls.__module__}.{cls.__qualname__}")
+        _refuse_making(tx, cls)
     construct, whole = row
-    return construct(tx, cls_var, cls, args, kwargs), whole and cls is owner
+    made = construct(tx, cls_var, cls, args, kwargs)
+    if cls is not owner and made.realize(tx).python_type(tx) is not cls:
+        _refuse_making(tx, cls)  # the model knows the class itself only
+    return made, whole and cls is owner
+
+
+def _refuse_making(tx: Tx, cls: type) -> NoReturn:
+    managed = type_lookup(tx, cls, "__exit__") is not None
+    reason = Reason.UNSUPPORTED_CONTEXT_MANAGER if managed else Reason.UNKNOWN_CALLABLE
+    tx.fail(reason, f"making an object of {cls.__module__}.{cls.__qualname__}")
 
 
 @constructs(object)

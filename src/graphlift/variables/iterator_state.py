@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -93,3 +94,16 @@ def skip(iterator: Iterator[Any], count: int) -> Iterator[Any]:
 def skip_all(iterator: Iterator[Any]) -> None:
     """Run such an iterator to its end."""
     deque(iterator, maxlen=0)
+
+
+def combinations_of(kind: Any, pools: Sequence[Sequence[Any]], length: int) -> Iterator[tuple[Any, ...]]:
+    """The iterator of class `kind`, `itertools.product` or one of its like, at its beginning."""
+    if kind is itertools.product:
+        return itertools.product(*pools, repeat=length)
+    made: Iterator[tuple[Any, ...]] = kind(pools[0], length)
+    return made
+
+
+def combinatoric_iterator(name: str, gone: int, length: int, *pools: Sequence[Any]) -> Iterator[Any]:
+    """The iterator of the class of this name in `itertools`, from which some items were taken."""
+    return skip(combinations_of(getattr(itertools, name), pools, length), gone)

@@ -191,14 +191,14 @@ def _is_followed(tx: Tx, cls: type) -> bool:
 
 
 def _has_fields_in_c(cls: type) -> bool:
-    """Whether objects have more room than their base's: beside members of slots, dictionary and references."""
+    """Whether objects have more room than the base's, beside slots, dictionary and weak references."""
     base: Any = cls.__base__
     slots = namespace_of(cls).get("__slots__", ())
     names = slots if type(slots) in (tuple, list, dict) else (slots,) if type(slots) is str else ()
     count = sum(name not in ("__dict__", "__weakref__") for name in names)
     count += cls.__dictoffset__ != base.__dictoffset__
     count += cls.__weakrefoffset__ != base.__weakrefoffset__
-    return cls.__basicsize__ - base.__basicsize__ > count * _POINTER
+    return bool(cls.__basicsize__ - base.__basicsize__ > count * _POINTER)
 
 
 def _slot_names(tx: Tx, cls: type) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from graphlift.errors import ObservedException
@@ -17,7 +17,8 @@ from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import fold
-from graphlift.variables.iterators import IteratorVariable
+from graphlift.variables.iterator_state import combinations_of, combinatoric_iterator
+from graphlift.variables.iterators import ItemsIteratorVariable, IteratorVariable
 from graphlift.variables.lazy_iterators import CountVariable, CycleVariable, FilterVariable, RepeatVariable
 from graphlift.variables.slots import iteration, operators
 from graphlift.variables.slots.numbers import index_
@@ -130,17 +131,40 @@ def _pools(tx: Tx, args: Sequence[Any]) -> list[list[VariableTracker]]:
     return [iteration.unpack(tx, arg) for arg in args]
 
 
-def _rows(tx: Tx, rows: Iterator[Sequence[Any]]) -> Any:
-    """An iterator over tuples of trackers that are all made now."""
+# --- combinatorics ------------------------------------------------------------------------------------
+
+
+class CombinatoricVariable(ItemsIteratorVariable):
+    """An iterator over tuples of trackers that are all made now.
+
+    Attributes:
+        pools: what the tuples are made of.
+        number: of repetitions, or of elements that a tuple has.
+    """
+
+    __slots__ = ("number", "pools")
+
+    def __init__(self, rows: Sequence[Var], kind: Any, pools: Sequence[Var], number: int) -> None:
+        super().__init__(rows, kind)
+        self.pools: Final = tuple(pools)
+        self.number: Final = number
+
+    def children(self) -> Sequence[Var]:
+        return [*self.items, *self.pools]
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        kind, number = ConstantVariable(self.kind.__name__), ConstantVariable(self.number)
+        codegen.call(combinatoric_iterator, [kind, ConstantVariable(self.handle.value), number, *self.pools])
+
+
+def _rows(tx: Tx, kind: Any, pools: Sequence[Sequence[Var]], length: int) -> Any:
+    """The iterator that `kind` gives for pools and a number."""
     made = []
-    for row in rows:
+    for row in combinations_of(kind, pools, length):
         made.append(make_tuple(tx, row))
         if len(made) > _LIMIT:
             tx.fail(Reason.UNSUPPORTED_BUILTIN, f"more than {_LIMIT} combinations")
-    return tx.make.iterator(made)
-
-
-# --- combinatorics ------------------------------------------------------------------------------------
+    return CombinatoricVariable(made, kind, [make_tuple(tx, pool) for pool in pools], length)
 
 
 @constructs(itertools.product, whole=True)
@@ -150,7 +174,7 @@ def _product(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mappi
     repeat = index_(tx, kwargs["repeat"]) if kwargs else 1
     if repeat < 0:
         tx.raise_(ValueError, "repeat argument cannot be negative")
-    return _rows(tx, itertools.product(*_pools(tx, args), repeat=repeat))
+    return _rows(tx, itertools.product, _pools(tx, args), repeat)
 
 
 def _combinatoric(cls: Any, names: tuple[str, ...], least: int) -> None:
@@ -167,7 +191,7 @@ def _combinatoric(cls: Any, names: tuple[str, ...], least: int) -> None:
             count = index_(tx, length)
         if count < 0:
             tx.raise_(ValueError, "r must be non-negative")
-        return _rows(tx, cls(pool, count))
+        return _rows(tx, cls, [pool], count)
 
 
 _combinatoric(itertools.combinations, ("iterable", "r"), 2)

@@ -148,12 +148,16 @@ def chained_descriptors(x):
         nothing_at_all,
         arguments_too_many,
         told_what_was_looked_for,
-        chained_descriptors,
     ],
     ids=lambda f: f.__name__,
 )
 def test_program(program):
     check(program, X)
+
+
+def test_class_methods_of_descriptors():
+    # From Python 3.13 on a class method binds what it wraps as a method, which here cannot be called: a cut.
+    check(chained_descriptors, X, graphs=None, breaks=None, recompiles=None, warm=False)
 
 
 def test_a_look_up_without_end():

@@ -17,7 +17,7 @@ from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import fold
-from graphlift.variables.iterator_state import combinations_of, combinatoric_iterator
+from graphlift.variables.iterator_state import DONE, combinations_of, combinatoric_iterator
 from graphlift.variables.iterators import ItemsIteratorVariable, IteratorVariable
 from graphlift.variables.lazy_iterators import CountVariable, CycleVariable, FilterVariable, RepeatVariable
 from graphlift.variables.slots import iteration, operators
@@ -138,23 +138,29 @@ class CombinatoricVariable(ItemsIteratorVariable):
     """An iterator over tuples of trackers that are all made now.
 
     Attributes:
+        kind: its class.
         pools: what the tuples are made of.
         number: of repetitions, or of elements that a tuple has.
     """
 
-    __slots__ = ("number", "pools")
+    __slots__ = ("kind", "number", "pools")
 
     def __init__(self, rows: Sequence[Var], kind: Any, pools: Sequence[Var], number: int) -> None:
-        super().__init__(rows, kind)
+        super().__init__(rows)
+        self.kind: Final[Any] = kind
         self.pools: Final = tuple(pools)
         self.number: Final = number
 
     def children(self) -> Sequence[Var]:
         return [*self.items, *self.pools]
 
+    def python_type(self, tx: Tx) -> type:
+        return self.kind  # type: ignore[no-any-return]
+
     def reconstruct(self, codegen: Codegen) -> None:
-        kind, number = ConstantVariable(self.kind.__name__), ConstantVariable(self.number)
-        codegen.call(combinatoric_iterator, [kind, ConstantVariable(self.handle.value), number, *self.pools])
+        gone = len(self.items) + 1 if self.handle.value == DONE else self.handle.value
+        known = map(ConstantVariable, (self.kind.__name__, gone, self.number))
+        codegen.call(combinatoric_iterator, [*known, *self.pools])
 
 
 def _rows(tx: Tx, kind: Any, pools: Sequence[Sequence[Var]], length: int) -> Any:

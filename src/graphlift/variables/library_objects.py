@@ -4,7 +4,8 @@
 What the program does to one is done at once, by the real method, to a host object of the same contents; the
 heap keeps the contents themselves, a constant, so that a roll-back is a store. Arguments must be known. The
 contents of a bytearray or array that existed before are guarded when it is first looked into, and written
-back when they changed; streams that existed before are no business of this file.
+back when they changed; once they were seen to vary from call to call, looking breaks. Streams that existed
+before are no business of this file.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ class LibraryObjectVariable(BuiltinObjectVariable):
             read = STATES[self.cls].read
             state = read(handle.real)
             self._check_size(tx, state)
+            if tx.capture.varies(source, state):
+                self.refuse(tx, "contents, which change from call to call,")
             tx.guard("constant", source.child(StateSource, read), state)
             handle.value = (state,)
         return handle.value[0]

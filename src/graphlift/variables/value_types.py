@@ -1,7 +1,8 @@
 """Immutable objects of C classes of the standard library known whole: dates, times, patterns, matches.
 
-Made by captured code they are constants; one that the program hands in is an object like any other, but for
-patterns, whose identity is guarded. What asks the clock, the time zone or the locale is not computed.
+Made by captured code they are constants. One that the program hands in is guarded by what it is until that is
+seen to vary (then it is an object like any other), patterns and compiled formats by their identity. What asks
+the clock, the time zone or the locale is not computed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Any, Final, NoReturn
 
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
-from graphlift.sources import Source
+from graphlift.sources import Source, StateSource
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import wraps
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import INDEXED, ConstantVariable, special_method
 from graphlift.variables.folding import FOLDABLE, MADE_ANEW, fold, known_all
+from graphlift.variables.user_defined import wrap_object
 
 _DATES: Final = (date, time, datetime, timedelta, timezone)
 
@@ -42,6 +44,33 @@ class ValueVariable(ConstantVariable):
 MADE_ANEW.update(dict.fromkeys(_DATES, ValueVariable))
 FOLDABLE.update((*_DATES, re.Pattern, re.Match))
 INDEXED.add(re.Match)
+
+
+def read_moment(value: Any) -> tuple[Any, ...]:
+    """What makes a date, time or time difference, a constant; a TypeError for other zones than fixed ones."""
+    if type(value) is timedelta:
+        return value.days, value.seconds, value.microseconds
+    if type(value) is timezone:
+        return (str(value), *read_moment(value.utcoffset(None)))
+    state, *zone = value.__reduce_ex__(4)[1]
+    if zone and type(zone[0]) is not timezone:
+        raise TypeError("a zone whose offset changes")
+    return (state, *(read_moment(zone[0]) if zone else ()))
+
+
+@wraps(*_DATES)
+def _wrap_moment(tx: Tx, value: Any, source: Source | None) -> Var:
+    """One that is handed in: guarded by what it is, until that is seen to vary."""
+    try:
+        state = read_moment(value)
+    except TypeError:
+        return wrap_object(tx, value, source)
+    if source is not None:
+        if tx.capture.varies(source, state):
+            return wrap_object(tx, value, source)
+        tx.guard("type", source, type(value))
+        tx.guard("constant", source.child(StateSource, read_moment), state)
+    return ValueVariable(value, source)
 
 
 @constructs(date, timedelta, tzinfo, time, whole=True)

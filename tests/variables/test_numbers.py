@@ -2,6 +2,7 @@
 
 import array
 import math
+from decimal import Decimal
 
 import pytest
 import torch
@@ -172,3 +173,55 @@ def test_numbers_made_of_objects(made_by, value):
         return y * 2, number
 
     check(program, torch.ones(2), graphs=None, breaks=None)
+
+
+class Pair:
+    def __init__(self, log):
+        self.log = log
+
+    def __divmod__(self, other):
+        self.log.append(("divmod", type(self).__name__, other))
+        return NotImplemented if other == 3 else ("left", other)
+
+    def __rdivmod__(self, other):
+        self.log.append(("rdivmod", type(self).__name__, other))
+        return NotImplemented if other == 4 else ("right", other)
+
+
+class BelowPair(Pair):
+    def __rdivmod__(self, other):
+        self.log.append("below")
+        return super().__rdivmod__(5)
+
+
+class SamePair(Pair):
+    pass
+
+
+DIVIDING = """
+def program(x):
+    y, log = x + 1, []
+    try:
+        r = {}
+    except TypeError as error:
+        r = str(error)
+    return y * 2, r, len(log)
+"""
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "divmod(Pair(log), 7), divmod(7, Pair(log))",
+        "divmod(Pair(log), 3)",
+        "divmod(4, Pair(log))",
+        "divmod(Pair(log), BelowPair(log))[0], divmod(Pair(log), SamePair(log))[0]",
+        "divmod('x', Pair(log)), divmod(Decimal(7), 2), divmod(7, Decimal(2))",
+        "divmod(Decimal(7), 'x')",
+        "divmod([], 2)",
+    ],
+)
+def test_divmod_asks_the_methods_of_its_operands(expression):
+    names = {"Pair": Pair, "BelowPair": BelowPair, "SamePair": SamePair, "Decimal": Decimal}
+    exec(DIVIDING.format(expression), names)
+    check(names["program"], torch.ones(2), breaks=0)

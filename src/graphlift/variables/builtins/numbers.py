@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from graphlift.polyfills import reductions
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
-from graphlift.variables.base import UNKNOWN, VariableTracker, c_name
+from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker, c_name
 from graphlift.variables.builtin_object import constant, make_tuple
 from graphlift.variables.builtins.registry import PURE, builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
@@ -64,11 +64,35 @@ def _divmod(tx: Tx, left: Var, right: Var) -> Any:
         return fold(tx, divmod, *values[0])
     first, second = left.realize(tx).python_type(tx), right.realize(tx).python_type(tx)
     if not (first in _DIVIDED and second in _DIVIDED):
-        if type_lookup(tx, first, "__divmod__") or type_lookup(tx, second, "__rdivmod__"):
-            tx.fail(Reason.UNSUPPORTED_BUILTIN, "divmod() of objects with a method for it")
+        answer = _divided(tx, left, right)
+        if not isinstance(answer, NotImplementedType):
+            return answer
         names = f"'{c_name(first)}' and '{c_name(second)}'"  # that they have ``//`` is another matter
         tx.raise_(TypeError, f"unsupported operand type(s) for divmod(): {names}")
     return make_tuple(tx, [operators.binary(tx, "//", left, right), operators.binary(tx, "%", left, right)])
+
+
+def _divided(tx: Tx, left: Var, right: Var) -> VariableTracker | NotImplementedType:
+    """``divmod`` by the methods of the operands (``binary_op1``)."""
+    first, second = (operand.realize(tx).python_type(tx) for operand in (left, right))
+    tries = [(left, first, "__divmod__", right), (right, second, "__rdivmod__", left)]
+    if first is second:
+        tries.pop()
+    elif first in mro_of(second) and not _same_method(tx, first, second, "__rdivmod__"):
+        tries.reverse()
+    for value, cls, name, other in tries:
+        if cls in _DIVIDED:  # they take only each other
+            continue
+        made = special(tx, value, name, other)
+        answer = NOT_IMPLEMENTED if made is None else operators.answer_of(tx, made)
+        if not isinstance(answer, NotImplementedType):
+            return answer
+    return NOT_IMPLEMENTED
+
+
+def _same_method(tx: Tx, first: type, second: type, name: str) -> bool:
+    one, other = type_lookup(tx, first, name), type_lookup(tx, second, name)
+    return (None if one is None else one.raw) is (None if other is None else other.raw)
 
 
 @builtin(pow)

@@ -170,3 +170,17 @@ def test_a_zone_whose_offset_changes():
         return y * when.hour, when.utcoffset(), str(when)
 
     check(program, torch.ones(2), datetime.datetime(2024, 1, 2, 3, tzinfo=zone), graphs=None, breaks=None)
+
+
+def test_moments_that_the_library_keeps_are_themselves():
+    def program(x):
+        when = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)
+        return x + 1, datetime.timezone.max, datetime.date.min, datetime.UTC, when, when.tzinfo
+
+    compiled = graphlift.compile(program, backend="eager")
+    plain, found = program(torch.ones(2)), compiled(torch.ones(2))
+    assert [value is other for value, other in zip(plain[1:], found[1:], strict=True)] == [True] * 3 + [
+        False,
+        True,
+    ]
+    check(program, torch.ones(2), graphs=None, breaks=0)

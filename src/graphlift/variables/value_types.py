@@ -41,6 +41,15 @@ class ValueVariable(ConstantVariable):
         codegen.call(cls, [ValueVariable(x) if type(x) in _DATES else ConstantVariable(x) for x in args])
 
 
+class StandingMoment(ValueVariable):
+    """A date, time or zone that the library itself keeps: ``timezone.utc``, ``date.max``."""
+
+    __slots__ = ()
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        codegen.load_object(self.value)
+
+
 MADE_ANEW.update(dict.fromkeys(_DATES, ValueVariable))
 FOLDABLE.update((*_DATES, re.Pattern, re.Match))
 INDEXED.add(re.Match)
@@ -65,11 +74,12 @@ def _wrap_moment(tx: Tx, value: Any, source: Source | None) -> Var:
         state = read_moment(value)
     except TypeError:
         return wrap_object(tx, value, source)
-    if source is not None:
-        if tx.capture.varies(source, state):
-            return wrap_object(tx, value, source)
-        tx.guard("type", source, type(value))
-        tx.guard("constant", source.child(StateSource, read_moment), state)
+    if source is None:
+        return StandingMoment(value)
+    if tx.capture.varies(source, state):
+        return wrap_object(tx, value, source)
+    tx.guard("type", source, type(value))
+    tx.guard("constant", source.child(StateSource, read_moment), state)
     return ValueVariable(value, source)
 
 

@@ -546,3 +546,33 @@ def test_members_of_an_enumeration_of_named_tuples():
         return x + one.left, one.right, one[0], len(one), list(one), one.value, one == (1, [2])
 
     check(program, torch.ones(2))
+
+
+def test_what_has_bases_counts_as_a_class():
+    class Has:
+        __bases__ = (int,)
+
+    class Reads:
+        @property
+        def __bases__(self):
+            raise KeyError("asked")
+
+    def program(x):
+        found = []
+        for ask in (
+            lambda: issubclass(Has(), int),
+            lambda: issubclass(bool, Has()),
+            lambda: isinstance(True, Has()),
+            lambda: issubclass(bool, Reads()),
+            lambda: isinstance(True, Reads()),
+            lambda: isinstance(True, 3),
+            lambda: issubclass(4, 3),
+            lambda: issubclass(int, (str, 3)),
+        ):
+            try:
+                found.append(ask())
+            except (TypeError, KeyError) as error:
+                found.append(str(error))
+        return x + 1, found
+
+    check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import _abc  # type: ignore[import-not-found]
 import _thread
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from graphlift.errors import ObservedException
 from graphlift.protocol import Codegen, Tx, Var
@@ -44,9 +44,7 @@ def _issubclass(tx: Tx, value: Var, kinds: Var) -> Any:
     def test(kind: ClassVariable) -> bool:
         cls = value.realize(tx)
         if not isinstance(cls, ClassVariable):
-            if attributes.hasattr_(tx, cls, "__bases__"):  # as abstract_get_bases asks: it counts as a class
-                tx.fail(Reason.UNSUPPORTED_BUILTIN, f"issubclass() of {cls!r}, which has `__bases__`")
-            tx.raise_(TypeError, "issubclass() arg 1 must be a class")
+            _refuse_no_class(tx, cls, "issubclass() arg 1 must be a class")
         return is_subclass(tx, cls, kind)
 
     return _any_class(tx, value, kinds, asked, test)
@@ -63,6 +61,13 @@ def _abc_subclass_check(tx: Tx, cls: Var, subclass: Var, /) -> Any:
     if not isinstance(kind, ClassVariable):
         tx.raise_(TypeError, "issubclass() arg 1 must be a class")
     return abstract(tx, kind.value, cls.realize(tx).value)
+
+
+def _refuse_no_class(tx: Tx, value: VariableTracker, text: str) -> NoReturn:
+    """The TypeError about what is no class; breaks for what counts as one because it has `__bases__`."""
+    if attributes.hasattr_(tx, value, "__bases__"):
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check of or against {value!r}, which has `__bases__`")
+    tx.raise_(TypeError, text)
 
 
 class _Asked(NamedTuple):
@@ -89,7 +94,10 @@ def _any_class(tx: Tx, value: Var, kinds: Var, asked: _Asked, test: Callable[[Cl
     cls = kind.python_type(tx)
     hook = type_lookup(tx, cls, asked.special)
     if hook is None:
-        return tx.raise_(TypeError, asked.text)
+        first = value.realize(tx)
+        if asked.special == "__subclasscheck__" and not isinstance(first, ClassVariable):
+            _refuse_no_class(tx, first, "issubclass() arg 1 must be a class")
+        _refuse_no_class(tx, kind, asked.text)
     if hook.binding is Binding.C_METHOD:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {kind!r}")
     return operators.is_true(tx, attributes.call_attr(tx, hook, kind, cls, [value]))

@@ -27,7 +27,6 @@ OBJECT_METHODS: Final[dict[str, ObjectMethod]] = {}
 C_METHODS: Final[dict[tuple[type, str], ObjectMethod]] = {}
 
 _OBJECT_INIT: Final = object.__dict__["__init__"]
-_OBJECT_REDUCE: Final = object.__dict__["__reduce__"]
 _HEAP_TYPE: Final = 1 << 9
 _POINTER: Final = struct.calcsize("P")
 _OBJECT_NEW: Final = object.__dict__["__new__"]
@@ -162,8 +161,8 @@ def _reduce_ex(tx: Tx, self: VariableTracker, args: Args, kwargs: KwArgs) -> Any
     """``object.__reduce_ex__`` of protocol 2 and up, for objects without members in C."""
     _expect(tx, "__reduce_ex__", args, kwargs, 1)
     cls = self.python_type(tx)
-    reduce = type_lookup(tx, cls, "__reduce__")
-    if reduce is not None and reduce.raw is not _OBJECT_REDUCE:
+    reduce = attributes.user_special(tx, self, "__reduce__")
+    if reduce is not None:
         return attributes.call_attr(tx, reduce, self, cls, [])
     of_c = type_lookup(tx, cls, "__reduce__")
     if of_c is not None and of_c.raw is not object.__dict__["__reduce__"]:

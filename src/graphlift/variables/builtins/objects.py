@@ -233,6 +233,7 @@ class IdentityVariable(BuiltinObjectVariable):
         tx.fail(Reason.IDENTITY, f"method {name!r} of an id()")
 
     def reconstruct(self, codegen: Codegen) -> None:
+        codegen.filled(self.value)  # needed twice, it is kept: nothing else is made at its address meanwhile
         codegen.call(id, [self.value])
 
 

@@ -1,4 +1,4 @@
-"""Iterators of `itertools` as objects: classes, also derived ones, and where they stand when they leave; ids."""
+"""Iterators of `itertools` as objects: their classes, derived ones, where they stand when they leave; ids."""
 
 from __future__ import annotations
 

@@ -246,6 +246,8 @@ def _chain(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
 def _chain_from_iterable(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if kwargs or len(args) != 1:
         return fold(tx, itertools.chain.from_iterable, *[()] * len(args), **dict.fromkeys(kwargs))
+    if cls.value is not itertools.chain:
+        cls.refuse(tx, "from_iterable()")
     source = iteration.iter_once(tx, args[0])
     return _inlined(tx, itertools.chain.from_iterable, polyfills.chain, [source], [source], {})
 

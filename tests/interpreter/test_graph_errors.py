@@ -248,3 +248,26 @@ def test_an_item_of_symbolic_place_is_set_to_a_view_of_the_same_tensor():
 
     x = torch.arange(16.0).view(4, 4)
     check(program, x, 1, then=[(x, 2), (x, 3)], graphs=None, breaks=None, recompiles=None)
+
+
+def test_what_is_drawn_before_a_call_fails_is_drawn() -> None:
+    def program(x):
+        y = x + 1
+        try:
+            y = torch.nn.functional.dropout(y, 0.5)  # draws, then fails to scale integers
+        except RuntimeError:
+            y = y * 2
+        return y, torch.rand(2)
+
+    check(program, torch.ones(3, dtype=torch.int64), graphs=None, breaks=None)
+
+
+def test_what_is_written_before_a_call_fails_is_written() -> None:
+    def program(x, y):
+        try:
+            torch._foreach_add_([x, y], [1, 0.5])  # an integer tensor does not take the second
+        except RuntimeError:
+            x = x * 2
+        return x, y
+
+    check(program, torch.ones(3), torch.ones(3, dtype=torch.int64), graphs=None, breaks=None)

@@ -99,7 +99,8 @@ class Observer(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     Attributes:
         generator: the default generator's state before the first draw, or None when none was made.
-        written: storages (addresses) that operators wrote to.
+        written: storages (addresses) that operators wrote to, or were about to write to.
+        has_written: those of operators that came to their end.
 
     Args:
         real: whether the operators run on real tensors, which forbids large ones and operators that
@@ -110,6 +111,7 @@ class Observer(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.generator: torch.Tensor | None = None
         self.written: set[int] = set()
+        self.has_written: set[int] = set()
         self._real = real
 
     @classmethod
@@ -133,7 +135,14 @@ class Observer(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if facts.foreign or not facts.has_meta:
                 raise TooLarge(func.name())
             _check_size((*args, *keywords.values()))
-        return func(*args, **keywords)
+        result = func(*args, **keywords)
+        if facts.writes:
+            self.has_written = set(self.written)
+        return result
+
+    def has_drawn(self) -> bool:
+        """Whether the default generator has moved."""
+        return self.generator is not None and not torch.equal(self.generator, torch.get_rng_state())
 
     @property
     def random(self) -> bool:

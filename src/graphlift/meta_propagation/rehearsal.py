@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from graphlift.graph_value import CannotPropagate
+from graphlift.graph_value import CannotPropagate, GraphError
 from graphlift.meta_propagation.observer import Observer, TooLarge
 from graphlift.meta_propagation.template import Reader, Template, Write
 from graphlift.metadata import MetaRecord, record_of
@@ -128,7 +128,8 @@ def rehearse(
 
     Raises:
         TooLarge: when it should not be run for real.
-        CannotPropagate, DataDependent: when its result cannot be told.
+        CannotPropagate, DataDependent: when its result cannot be told, or it fails when it has drawn random
+            numbers or written to an argument, which a graph without the call would not do.
         Exception: whatever the call itself raises.
     """
     stand_ins = [stand_in(record, fill) for record in records]
@@ -139,6 +140,13 @@ def rehearse(
     try:
         with observer:
             result = invoke(target, method, given, named)
+    except (GraphError, TooLarge):
+        raise
+    except Exception as error:
+        changed = (_was_written(tensor, fill, observer) for tensor in stand_ins)
+        if observer.has_drawn() or any(changed):
+            raise CannotPropagate(f"it fails half done: {error}") from error
+        raise
     finally:
         observer.restore()
     reader = Reader(stand_ins, lambda tensor, _base: read(tensor))
@@ -185,12 +193,24 @@ def read(tensor: torch.Tensor) -> MetaRecord:
     return record_of(tensor)
 
 
+def _storage(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _was_written(tensor: torch.Tensor, fill: int, observer: Observer) -> bool:
+    """Whether operators changed a stand-in before one failed, perhaps that one itself."""
+    storage = _storage(tensor)
+    if storage not in observer.written:
+        return False
+    return storage in observer.has_written or not bool((tensor.detach() == fill).all())
+
+
 def _writes(
     records: Sequence[MetaRecord], stand_ins: Sequence[torch.Tensor], observer: Observer
 ) -> tuple[Write, ...]:
     found = []
     for i, (record, tensor) in enumerate(zip(records, stand_ins, strict=True)):
-        data = tensor.untyped_storage()._cdata in observer.written
+        data = _storage(tensor) in observer.written
         after = read(tensor)
         if data or after is not record:
             found.append(Write(i, after, data))

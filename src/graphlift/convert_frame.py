@@ -281,7 +281,7 @@ class Conversion:
         if events.listening(events.BytecodeMade):
             events.emit(events.BytecodeMade(self.id, self.code, code))
         function = FunctionType(code, namespace, self.function.__name__)
-        entry = _C.Entry(guards.program, function, emitted.as_swap(), self.owner, published)
+        entry = _C.Entry(guards.program, function, emitted.as_swap(code), self.owner, published)
         entry.worthwhile = worth >= config.give_up_below
         if used:
             entry.review_at = config.give_up_after

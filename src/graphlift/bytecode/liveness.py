@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import CodeType
 
+from graphlift.bytecode.by_code import ByCode
 from graphlift.bytecode.decode import Decoded, decode
 
 _READS = frozenset(
@@ -186,6 +187,12 @@ def _successors(decoded: Decoded, at: int) -> tuple[int, ...]:
     return (at + 1,)
 
 
+_known: ByCode[Liveness] = ByCode()
+
+
 def live_locals(code: CodeType) -> Liveness:
-    """The liveness of a code object."""
-    return Liveness(decode(code), code)
+    """The liveness of a code object; worked out at the first call, kept as long as the code lives."""
+    found = _known.get(code)
+    if found is None:
+        found = _known[code] = Liveness(decode(code), code)
+    return found

@@ -146,8 +146,25 @@ class EntryCode:
         )
         return assemble(self._items(), header)
 
-    def as_swap(self) -> CodeType:
-        """The layout for a hooked frame: the original's parameters, then the binding."""
+    def as_swap(self, function: CodeType) -> CodeType | None:
+        """The layout for a hooked frame: the original's parameters, then the binding.
+
+        Arguments:
+            function: what `as_function` gave.
+
+        Returns:
+            None for a segment, whose frames are never hooked.
+        """
+        if self._segment:
+            return None
+        code = self._code
+        if not self.bound and not code.co_freevars:  # the slots are the same
+            return function.replace(
+                co_flags=code.co_flags,
+                co_argcount=code.co_argcount,
+                co_posonlyargcount=code.co_posonlyargcount,
+                co_kwonlyargcount=code.co_kwonlyargcount,
+            )
         header = replace(
             Header.of(self._code),
             varnames=(*parameters(self._code), BINDING),

@@ -11,8 +11,8 @@ from typing import Any
 
 from graphlift.bytecode.by_code import ByCode
 from graphlift.bytecode.decode import decode, scan
-from graphlift.bytecode.instruction import Instruction, Item, TryBegin, TryEnd
-from graphlift.bytecode.liveness import Liveness
+from graphlift.bytecode.instruction import Instruction, Item, Label, TryBegin, TryEnd
+from graphlift.bytecode.liveness import Liveness, live_locals
 from graphlift.bytecode.reassemble import disassemble
 from graphlift.bytecode.verify import flow_of
 from graphlift.bytecode.versions import OPCODES, ROWS
@@ -40,7 +40,7 @@ class Original:
     @cached_property
     def alive(self) -> Liveness:
         """Which locals may still be needed before each step."""
-        return Liveness(self.decoded, self.code)
+        return live_locals(self.code)
 
     @cached_property
     def depths(self) -> list[int | None]:
@@ -105,10 +105,28 @@ class Body:
                     self.entries.append(entry)
                     self.ranges.append(active)
                     entry = -1
+        self._lowest = self._lowest_targets()
 
-    def entry(self, step: int) -> int:
-        """Where in `items` a label must stand for execution to enter at `step`."""
-        return self.entries[step - self.first]
+    def _lowest_targets(self) -> list[int]:
+        """For each place of the list the first one that an item from there on leads to."""
+        end = len(self.items)
+        places = {item: at for at, item in enumerate(self.items) if isinstance(item, Label)}
+        lowest = [end]
+        for item in reversed(self.items):
+            target = item.handler if isinstance(item, TryBegin) else getattr(item, "operand", None)
+            lowest.append(min(lowest[-1], places[target] if isinstance(target, Label) else end))
+        lowest.reverse()
+        return lowest
+
+    def entered(self, step: int, entry: Label) -> list[Item]:
+        """The list with a label where `step` is entered, without what lies before and cannot be reached."""
+        at = start = self.entries[step - self.first]
+        while True:
+            ranges = _open_ranges(self.items[:start])
+            lowest = min([self._lowest[start], *(self.items.index(begin.handler) for begin in ranges)])
+            if lowest >= start:
+                return [*ranges, *self.items[start:at], entry, *self.items[at:]]
+            start = lowest
 
     def range(self, step: int) -> TryBegin | None:
         """The protected range around a step."""

@@ -165,8 +165,7 @@ def _resume_code(source: Original, shape: Shape) -> CodeType:
     _resume(emitter, source, shape.index, begin and TryBegin(begin.handler, begin.lasti, begin.depth))
     entry = Label("entry")
     emitter.jump(entry)
-    body, at = source.body.items, source.body.entry(enter)
-    items = [*emitter.items, *frame.dead_zone(landmarks), *body[:at], entry, *body[at:]]
+    items = [*emitter.items, *frame.dead_zone(landmarks), *source.body.entered(enter, entry)]
     return assembled(items, frame.header, Pools(frame.header, code.co_consts, code.co_names))
 
 

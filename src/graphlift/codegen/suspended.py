@@ -36,8 +36,7 @@ def suspended_code(code: CodeType, shape: Shape) -> CodeType:
     entry = Label("entry")
     emitter.load_const(None)
     emitter.jump(entry)
-    body, at = source.body.items, source.body.entry(shape.index)
-    items = [*emitter.items, *frame.dead_zone(landmarks), *body[:at], entry, *body[at:]]
+    items = [*emitter.items, *frame.dead_zone(landmarks), *source.body.entered(shape.index, entry)]
     made = assembled(items, frame.header, Pools(frame.header, code.co_consts, code.co_names))
     source.made["suspended", shape] = made
     return made

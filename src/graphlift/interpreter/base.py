@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from graphlift import events
 from graphlift.bytecode import liveness, versions
+from graphlift.bytecode.by_code import ByCode
 from graphlift.errors import ObservedException, Unsupported
 from graphlift.heap import Handle
 from graphlift.interpreter import exposure, handlers, operations, unwind
@@ -33,6 +34,9 @@ from graphlift.variables.slots import calls, items, iteration
 assert handlers is not None
 
 _FUSED: dict[tuple[Handler, ...], Handler] = {}
+
+#: What `_carefully` made.
+_careful_steps: ByCode[list[tuple[Handler, Any]]] = ByCode()
 
 
 def fuse(handlers: tuple[Handler, ...]) -> Handler:
@@ -168,9 +172,11 @@ class InstructionTranslatorBase(Translator):
         error.leaves(Place(frame, position), files.is_machinery(code.co_filename))
 
     def _carefully(self, steps: list[tuple[Handler, Any]]) -> list[tuple[Handler, Any]]:
-        """The steps, each taking a snapshot first; made once a code and capture."""
-        forced, decoded, known = self.capture.forced, self.frame.decoded, self.capture.careful_steps
-        made: list[tuple[Handler, Any]] | None = known.get(decoded)
+        """The steps, each taking a snapshot first; made once a code, where nobody watches or forces cuts."""
+        forced, decoded = self.capture.forced, self.frame.decoded
+        shared = forced is None and not events.listening(events.Step)
+        known = _careful_steps if shared else self.capture.careful_steps
+        made = known.get(decoded.code)
         if made is not None:
             return made
 
@@ -188,7 +194,7 @@ class InstructionTranslatorBase(Translator):
             return run
 
         made = [(careful(index, handler), operand) for index, (handler, operand) in enumerate(steps)]
-        known[decoded] = made
+        known[decoded.code] = made
         return made
 
     def _take_part(self, cut: Unsupported) -> None:

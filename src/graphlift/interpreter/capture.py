@@ -15,7 +15,7 @@ import torch
 
 from graphlift import _C, config
 from graphlift.backends import writes_of
-from graphlift.bytecode.decode import Decoded
+from graphlift.bytecode.by_code import ByCode
 from graphlift.dynamic import DynamicPolicy
 from graphlift.graph_value import GraphValue, SymValue
 from graphlift.guards.guard import Guard
@@ -132,7 +132,7 @@ class Capture:
         self.forced = forced_breaks()
         self.careful = careful or self.forced is not None
         #: The steps of each code, each taking a snapshot first.
-        self.careful_steps: dict[Decoded, Any] = {}
+        self.careful_steps: ByCode[Any] = ByCode()
         self.torch_state = _C.torch_state()
         self.tensor_class = class_version()
         self.grad_mode = torch.is_grad_enabled()

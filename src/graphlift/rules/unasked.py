@@ -7,6 +7,7 @@ the C core leaves them alone.)
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import gc
 import inspect
 import signal
@@ -20,8 +21,14 @@ def is_unasked(function: FunctionType) -> bool:
     return any(_code_of(callback) is code for callback in (*gc.callbacks, *_signal_handlers()))
 
 
+#: The signals of this machine, as numbers.
+_SIGNALS = tuple(map(int, signal.valid_signals()))
+
+
 def _signal_handlers() -> list[Any]:
-    return [signal.getsignal(number) for number in signal.valid_signals()]
+    """Handlers that are written in Python; this is asked before each capture, so no enumerations are made."""
+    handlers = map(_signal.getsignal, _SIGNALS)
+    return [handler for handler in handlers if handler is not None and type(handler) is not int]
 
 
 def _code_of(callback: Any) -> CodeType | None:

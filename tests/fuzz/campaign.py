@@ -28,6 +28,9 @@ PIECE = 1000
 #: One program in so many has its instructions counted.
 COUNTED = 50
 
+#: After so many programs the rubbish is collected; in between hardly ever, since there is so much to walk.
+COLLECTED = 50
+
 #: Seconds that one program may take.
 PATIENCE = 60
 
@@ -52,8 +55,11 @@ def piece(start: int, end: int, folder: Path) -> None:
     run(program(start))
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000)
     for number in range(start, end):
         now.write_text(str(number))
+        if number % COLLECTED == 0:
+            gc.collect()
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             result = run(program(number), instructions=number % COUNTED == 0)
@@ -103,7 +109,10 @@ class Campaign:
             time.sleep(0.2)
             for one in [one for one in self._running if one[0].poll() is not None]:
                 self._running.remove(one)
+                known = len(self.found)
                 self._take(*one)
+                for number, kind, _ in self.found[known:]:
+                    print(f"program {number}: {kind}", flush=True)
                 seconds = time.monotonic() - begin
                 done = self.totals["programs"]
                 print(f"{done} programs, {done / seconds:.1f} a second, {len(self.found)} differ", flush=True)

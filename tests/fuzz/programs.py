@@ -10,6 +10,8 @@ import random
 import re
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
 
 from fuzz.definitions import (
     PRELUDE,
@@ -24,6 +26,9 @@ from fuzz.definitions import (
 )
 from fuzz.statements import KINDS, block
 from fuzz.writing import Scope, Writer
+
+#: The file that a program's code says it stands in.
+FILE = "<program>"
 
 
 @dataclass(frozen=True)
@@ -69,13 +74,19 @@ def program(seed: int) -> str:
     return Settings.chosen(chance).line() + written(chance)
 
 
+@lru_cache(maxsize=1)
+def code_of(text: str) -> CodeType:
+    """The code of a program's module: made to see whether there is any, and then run."""
+    with warnings.catch_warnings(action="ignore"):
+        return compile(text, FILE, "exec", dont_inherit=True)
+
+
 def written(chance: random.Random) -> str:
     """A program's text; what the compiler would refuse is written anew."""
     for _ in range(20):
         text = _written(Writer(chance))
         try:
-            with warnings.catch_warnings(action="ignore"):
-                compile(text, "<program>", "exec")
+            code_of(text)
         except SyntaxError:
             continue
         return text

@@ -24,14 +24,12 @@ from typing import Any
 import torch
 
 import graphlift
-from fuzz.programs import Settings
+from fuzz.programs import FILE, Settings, code_of
 from graphlift import events
 from graphlift.comparison import Comparison
 from graphlift.interpreter.capture import force_breaks
-from graphlift.testing.check import compare_outcomes, observed
+from graphlift.testing.check import compare_outcomes, observed, seed_all
 from graphlift.testing.forced_breaks import breakable_steps
-
-FILE = "<program>"
 
 #: What a class's namespace holds that no program wrote.
 _MADE = frozenset(
@@ -143,8 +141,7 @@ def run(text: str, instructions: bool = False) -> Result:
         instructions: count what is executed on symbols.
     """
     settings, result = Settings.of(text), Result()
-    with warnings.catch_warnings(action="ignore"):
-        code = compile(text, FILE, "exec", dont_inherit=True)
+    code = code_of(text)
     noted = (*_NOTED, events.Step) if instructions else _NOTED
     former = force_breaks(chosen_cuts(settings)) if settings.cut else None
     try:
@@ -168,11 +165,9 @@ def _run_both(code: CodeType, settings: Settings, result: Result) -> None:
     number = 0
     while not result.differences:
         number += 1
-        torch.manual_seed(number)
-        random.seed(number)
+        seed_all(number)
         left = plain.arguments()
-        torch.manual_seed(number)
-        random.seed(number)
+        seed_all(number)
         right = other.arguments()
         comparison = Comparison(consume=False)
         for name, cls in plain.classes().items():

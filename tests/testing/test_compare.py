@@ -181,3 +181,17 @@ def test_tolerance() -> None:
     comparison.compare(torch.ones(2), torch.ones(2) + 1e-5, "it")
     assert comparison.differences == []
     assert differences(torch.ones(2), torch.ones(2) + 1e-5)
+
+
+def test_an_iterator_whose_dict_has_changed_size_stands_nowhere() -> None:
+    def stale() -> Any:
+        items = {"a": 1}
+        iterator = iter(items)
+        items["b"] = 2
+        return iterator
+
+    comparison = Comparison(consume=False)
+    comparison.compare([stale()], [stale()], "it")
+    assert not comparison.differences
+    comparison.compare([stale()], [iter({"a": 1})], "it")
+    assert comparison.differences

@@ -27,6 +27,7 @@ from graphlift.comparison.reading import (
     items,
     kind,
     members,
+    reduced,
     short,
     slot,
     slot_names,
@@ -88,7 +89,7 @@ class Comparison:
         """Compare what hangs below `path` on both sides."""
         if type(expected) in ATOMS:
             self._atoms(expected, actual, path)
-        elif isinstance(expected, SHARED) and expected is actual:
+        elif expected is actual and isinstance(expected, SHARED):
             return
         elif not self._same_kind(expected, actual):
             self.differ(path, f"expected a {kind(expected)}, got a {kind(actual)}")
@@ -148,6 +149,10 @@ class Comparison:
         )
 
     def _contents(self, expected: Any, actual: Any, path: str) -> None:
+        known = _BY_EXACT_TYPE.get(type(expected))
+        if known is not None:
+            known(self, expected, actual, path)
+            return
         if isinstance(expected, torch.Tensor):
             self._tensors(expected, actual, path)
             return
@@ -244,8 +249,10 @@ class Comparison:
             self.differ(path, f"keys are {short(list(actual))}, expected {short(list(expected))}")
             return
         for (left_key, left_value), (right_key, right_value) in zip(left, right, strict=True):
-            self.compare(left_key, right_key, f"{path}, key {short(left_key)}")
-            self.compare(left_value, right_value, f"{path}[{short(left_key)}]")
+            name = short(left_key)
+            if left_key is not right_key or type(left_key) is not str:
+                self.compare(left_key, right_key, f"{path}, key {name}")
+            self.compare(left_value, right_value, f"{path}[{name}]")
 
     def _sets(self, expected: Any, actual: Any, path: str) -> None:
         left, right = members(expected), members(actual)
@@ -279,7 +286,7 @@ class Comparison:
         elif isinstance(expected, types.GeneratorType):
             self._generators(expected, actual, path)
         else:
-            self.compare(expected.__reduce__(), actual.__reduce__(), f"state of {path}")
+            self.compare(reduced(expected), reduced(actual), f"state of {path}")
 
     def _generators(self, expected: Any, actual: Any, path: str) -> None:
         """Compare where two generators stand, without moving them."""
@@ -418,3 +425,8 @@ _PLAIN: frozenset[type] = frozenset(
     }
     | set(ITERATORS)
 )
+
+#: What the table says of them, found at once.
+_BY_EXACT_TYPE: dict[type, Compare] = {
+    cls: next(method for base, method in _BY_TYPE if issubclass(cls, base)) for cls in _PLAIN
+}

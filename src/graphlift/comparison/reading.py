@@ -99,6 +99,14 @@ def take(iterator: Any) -> list[Any]:
     return taken
 
 
+def reduced(iterator: Any) -> Any:
+    """Where an iterator stands, without moving it; the error where what it goes through has changed."""
+    try:
+        return iterator.__reduce__()
+    except RuntimeError as error:
+        return error
+
+
 def equal(expected: Any, actual: Any) -> bool:
     """Equality of two objects of which nothing else is known."""
     if expected is actual:

@@ -295,10 +295,7 @@ def observed(fn: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
     """Call and take down all that can be seen."""
     outcome = Outcome()
     printed = io.StringIO()
-    random.seed(0)
-    torch.manual_seed(0)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(0)
+    seed_all(0)
     with (
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(printed),
@@ -318,6 +315,20 @@ def observed(fn: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
     ]
     outcome.state = _global_state()
     return outcome
+
+
+def seed_all(number: int) -> None:
+    """Begin all generators of random numbers anew.
+
+    `torch.manual_seed` notes, with a stack trace, what is to be done for devices that were never used.
+    """
+    random.seed(number)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.manual_seed(number)
+    else:
+        torch.default_generator.manual_seed(number)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(number)
 
 
 def _user_frames(error: BaseException) -> list[tuple[str, int, str]]:

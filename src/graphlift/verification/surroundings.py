@@ -100,6 +100,8 @@ def same_state(left: Any, right: Any) -> bool:
     if type(left) is dict and type(right) is dict:
         return left.keys() == right.keys() and all(same_state(left[key], right[key]) for key in left)
     if type(left) in (list, tuple) and type(left) is type(right):
+        if set(map(type, left)) == {int}:
+            return bool(left == right)  # a generator's state: hundreds of numbers
         return len(left) == len(right) and all(map(same_state, left, right))
     if hasattr(left, "tobytes") and hasattr(right, "tobytes"):
         return bool(left.tobytes() == right.tobytes())

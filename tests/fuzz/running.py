@@ -7,9 +7,10 @@ come once in a process), exceptions with their chain and traceback, random gener
 
 from __future__ import annotations
 
+import dis
 import logging
-import random
 import re
+import sys
 import traceback
 import types
 import warnings
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import CodeType
 from typing import Any
 
@@ -28,7 +30,7 @@ from fuzz.programs import FILE, Settings, code_of
 from graphlift import events
 from graphlift.comparison import Comparison
 from graphlift.interpreter.capture import force_breaks
-from graphlift.testing.check import compare_outcomes, observed, seed_all
+from graphlift.testing.check import Outcome, compare_outcomes, observed, seed_all
 from graphlift.testing.forced_breaks import breakable_steps
 
 #: What a class's namespace holds that no program wrote.
@@ -175,6 +177,7 @@ def _run_both(code: CodeType, settings: Settings, result: Result) -> None:
         if isinstance(left, tuple) and isinstance(right, tuple):
             expected, got = observed(plain.namespace["main"], left), observed(compiled, right)
             for outcome in (expected, got):
+                settle_line(outcome)
                 outcome.warned = [one for one in outcome.warned if one[0] != "UserWarning"]
             compare_outcomes(comparison, expected, got, f"call {number}: ")
             result.calls += 1
@@ -185,6 +188,37 @@ def _run_both(code: CodeType, settings: Settings, result: Result) -> None:
         result.uncompared += comparison.uncompared
         if not isinstance(left, tuple):
             return
+
+
+#: Instructions that CPython 3.11 makes one with a `LOAD_FAST` behind them once their code has run some times.
+_FUSED = frozenset({"LOAD_CONST", "LOAD_FAST", "STORE_FAST"})
+
+
+def settle_line(outcome: Outcome) -> None:
+    """Tell an unbound local at the line where it is read.
+
+    On 3.11 it is told at the line of the instruction before where the two are one by then, so that plain
+    Python tells another line than before when a code has run more often.
+    """
+    error = outcome.error
+    if sys.version_info[:2] != (3, 11) or type(error) is not UnboundLocalError or not outcome.frames:
+        return
+    name = re.search(r"local variable '(\w+)'", str(error))
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    if entry is None or name is None:
+        return
+    for here, then in pairwise(dis.get_instructions(entry.tb_frame.f_code)):
+        if (
+            here.offset == entry.tb_lasti
+            and here.opname in _FUSED
+            and (then.opname, then.argval) == ("LOAD_FAST", name[1])
+            and (here.opname != "LOAD_FAST" or here.argval != name[1])
+            and then.positions is not None
+        ):
+            file, _, function = outcome.frames[-1]
+            outcome.frames[-1] = (file, then.positions.lineno or 0, function)
 
 
 def _compare_state(

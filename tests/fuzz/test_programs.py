@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz.programs import Settings, program, written
-from fuzz.running import Result, run
+from fuzz.running import Result, run, settle_line
 from fuzz.shrinking import shrunk
+from graphlift.testing.check import observed
 
 HERE = Path(__file__).parent
 
@@ -116,3 +118,35 @@ def test_a_failing_program_is_made_small() -> None:
     assert "unused" not in small
     assert "print" not in small
     assert run(small).differences
+
+
+UNBOUND = """\
+import torch
+
+def main(x, n):
+    if n:
+        m = 1
+    y = n
+    m += x
+    return y
+
+def steps():
+    for _ in range(20):
+        yield (torch.ones(3), 0)
+"""
+
+
+def test_where_an_unbound_local_is_told_does_not_depend_on_how_often_code_has_run() -> None:
+    result = run(UNBOUND)
+    assert (result.calls, result.errors) == (20, 20)
+    assert not result.differences
+
+
+def test_another_line_of_an_unbound_local_stays_a_difference() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def program(n):\n    if n:\n        m = 1\n    y = n\n    return y + m", namespace)
+    outcome = observed(namespace["program"], (0,))
+    assert outcome.frames[-1][1] == 5
+    wrong = outcome.frames[-1] = ("<string>", 3, "program")
+    settle_line(outcome)
+    assert outcome.frames[-1] == wrong

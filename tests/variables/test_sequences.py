@@ -511,3 +511,22 @@ def test_constants_of_code_are_the_same_objects():
     assert got[:2] == plain[:2] == (True, True)
     for one, other, third in zip(got[2:6], again[2:6], plain[2:6], strict=True):
         assert one is other is third
+
+
+@pytest.mark.parametrize("step", [None, -1])
+def test_values_for_a_slice_that_change_the_list(step):
+    def program(x, step):
+        items = [0, 1, 2]
+
+        def values():
+            yield from [5, 6, 7]
+            items.append(x)
+
+        try:
+            items[::step] = values()
+            text = None
+        except ValueError as error:
+            text = str(error)
+        return x + 1, text, items
+
+    check(program, torch.ones(2), step, graphs=None, breaks=None, recompiles=None, warm=False)

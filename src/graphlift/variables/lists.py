@@ -117,12 +117,14 @@ class ListVariable(SequenceVariable):
         tx.heap.splice(self.handle, index, index + 1, [value])
 
     def _set_slice(self, tx: Tx, key: SliceVariable, value: VariableTracker) -> None:
-        start, stop, step = key.resolve(tx, len(self.items_now(tx)))
+        length = len(self.items_now(tx))
+        start, stop, step = key.resolve(tx, length)
+        new = iteration.unpack(tx, value, _NO_SLICE if step == 1 else _NO_EXTENDED_SLICE)
+        if len(self.items_now(tx)) != length:  # whose bounds count then differs between Python versions
+            self.refuse(tx, "assignment to a slice, which changes the list by taking the values")
         if step == 1:
-            new = iteration.unpack(tx, value, _NO_SLICE)
             tx.heap.splice(self.handle, start, max(start, stop), new)
             return
-        new = iteration.unpack(tx, value, _NO_EXTENDED_SLICE)
         places = range(start, stop, step)
         if len(new) != len(places):
             text = f"attempt to assign sequence of size {len(new)} to extended slice of size {len(places)}"

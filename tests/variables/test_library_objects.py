@@ -355,3 +355,23 @@ def test_two_bytearrays_that_become_one_are_noticed():
 
     calls = [(torch.ones(2), data, data) for data in (bytearray(b"ab"), bytearray(b"ab"))]
     check(program, torch.ones(2), bytearray(b"ab"), bytearray(b"ab"), then=calls, breaks=0, recompiles=None)
+
+
+def look(data):
+    return memoryview(data)
+
+
+@pytest.mark.parametrize("made_by", [memoryview, look])
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_view_that_nothing_reads_keeps_its_object_from_being_resized(made_by, inside):
+    def program(x, given):
+        y = x + 1
+        data = bytearray(3) if inside else given
+        view = made_by(data)  # noqa: F841
+        try:
+            data.append(1)
+        except BufferError as error:
+            return y * 2, str(error), data
+        return y * 2, None, data
+
+    check(program, torch.ones(2), bytearray(3), graphs=None, breaks=None)

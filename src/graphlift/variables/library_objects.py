@@ -14,9 +14,10 @@ import io
 import operator
 from array import array
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from graphlift import _C
+from graphlift.errors import Unsupported
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -162,6 +163,8 @@ class LibraryObjectVariable(BuiltinObjectVariable):
     def call_method(
         self, tx: Tx, name: str, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
+        if name == "getbuffer":
+            _look()
         if name in _REFUSED:
             self.refuse(tx, f"method {name!r}")
         if name == "__exit__":
@@ -357,6 +360,17 @@ def _wrap(tx: Tx, value: Any, source: Source | None) -> Var:
     handle = tx.heap.handle_of(value, source)
     handle.tracker = var = LibraryObjectVariable(type(value), handle, source)
     return var
+
+
+def _look() -> NoReturn:
+    """Whoever looks at an object's memory keeps it from being resized while a variable holds the view. Behind
+    a cut variables that nothing reads are gone, so the frame runs plainly."""
+    raise Unsupported(Reason.UNSUPPORTED_VALUE, "a view of an object's memory", whole=True)
+
+
+@constructs(memoryview, whole=True)
+def _view(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    _look()
 
 
 @constructs(*_VALUES, *_STREAMS, whole=True)

@@ -182,8 +182,12 @@ class Make(ABC):
         """A bound method."""
 
     @abstractmethod
-    def builtin_method(self, name: str, instance: Var) -> Var:
-        """A method of a builtin type bound to a tracker that models it by `call_method`."""
+    def builtin_method(self, name: str, instance: Var, owner: type | None = None) -> Var:
+        """A method of a builtin type bound to a tracker that models it by `call_method`.
+
+        Arguments:
+            owner: the C class whose class method it is.
+        """
 
     @abstractmethod
     def exception(self, cls: type[BaseException], args: Sequence[Var]) -> Var:

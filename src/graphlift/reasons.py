@@ -99,7 +99,7 @@ def program(x):
         ("Move the call out of the compiled function or write it in plain Python.",),
         example="""
 def program(x):
-    return x * eval("1 + 1")
+    return x * len(locals())
 """,
     )
     UNSUPPORTED_OPERATION = ReasonText(

@@ -78,7 +78,6 @@ def test_computed_at_once(expression):
         "dt.date(2024, 1, 1).strftime('%A'), f'{dt.date(2024, 1, 1):%A}'",
         "dt.datetime(2024, 1, 1).timestamp()",
         "dt.datetime(2024, 1, 1).now() > dt.datetime(2024, 1, 1)",
-        "WORD.sub(lambda m: m.group(1) * a, 'foo,12')",
     ],
 )
 def test_what_asks_the_clock_the_zone_or_the_program_breaks(expression):

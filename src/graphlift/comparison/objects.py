@@ -24,6 +24,7 @@ from graphlift.comparison.reading import (
     equal,
     instance_dict,
     is_constant,
+    is_lasting,
     items,
     kind,
     members,
@@ -116,7 +117,9 @@ class Comparison:
         if left is right or self._partner.get(id(left)) is right:
             return True
         # A class made by the program exists once on each side; it is one class by name.
-        return "<locals>" in left.__qualname__ and left.__qualname__ == right.__qualname__
+        if left.__qualname__ != right.__qualname__ or left.__module__ != right.__module__:
+            return False
+        return not is_lasting(left) and not is_lasting(right)
 
     def _pair(self, expected: Any, actual: Any, path: str) -> bool:
         """Make the two partners; True when their contents are still to be compared."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import itertools
 import re
+import sys
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -149,6 +150,14 @@ def without_addresses(text: Any) -> Any:
 def kind(value: Any) -> str:
     """A value's class, for messages."""
     return type(value).__qualname__
+
+
+def is_lasting(cls: type) -> bool:
+    """Whether a class is found under its own name in its module, so that the program did not make it."""
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls
 
 
 def short(value: Any, limit: int = 120) -> str:

@@ -39,6 +39,8 @@ _DESCRIPTORS: Final = frozenset(
     }
 )
 
+#: Descriptors that only classes made in C have, also those that are no static types.
+_METHODS: Final = frozenset({MethodDescriptorType, ClassMethodDescriptorType})
 #: Constants, and the fields of named tuples (an index and a text).
 _OUTRIGHT: Final = frozenset(
     {type(None), type(...), type(NotImplemented), int, float, bool, str, bytes, complex, _tuplegetter}
@@ -81,7 +83,7 @@ def hold(value: Any) -> Any:
         return value if is_static_type(value) else weakref.ref(value)
     if kind in _OUTRIGHT:
         return value
-    if kind in _DESCRIPTORS and is_static_type(value.__objclass__):
+    if kind in _METHODS or (kind in _DESCRIPTORS and is_static_type(value.__objclass__)):
         return value
     if (
         type(kind) is type

@@ -87,6 +87,7 @@ class InstructionTranslatorBase(Translator):
     Attributes:
         parent: the translator of the calling frame, or None.
         depth: how many frames of the program are below this one.
+        function: whose frame it is, where that was called by captured code.
         last: where the caller's instruction ends with this call: what is left to do there (see `LastCall`).
         snapshot: the frame before its present instruction, in a careful capture.
         dispatch_table: handlers by opcode number, 256 entries.
@@ -113,6 +114,7 @@ class InstructionTranslatorBase(Translator):
         #: The caller's place, which stays the same while this frame runs.
         self._caller: Where | None = None
         self.bare_function = None
+        self.function: Var | None = None
         self.operation = None
         self.last: LastCall | None = None
         self._announced_last: LastCall | None = None

@@ -203,6 +203,9 @@ class Capture:
 
         Nearly always the process's; but code may bring its own (`exec`, the methods of named tuples).
         """
+        made: Handle | None = self.reads.get((id(module_globals), "builtins"))
+        if made is not None:  # of a dictionary that the program made, see `builtins/execution.py`
+            return made
         own = module_globals.real.get("__builtins__", builtins)
         if isinstance(own, dict) and own is not builtins.__dict__:
             source = module_globals.source

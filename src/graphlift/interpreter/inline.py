@@ -40,6 +40,7 @@ def inline(
     tx.capture.calls += 1
     frame = FrameState(code, decode(code), bound, closure, module_globals)
     callee = InliningInstructionTranslator(tx.capture, frame, tx)
+    callee.function = function
     callee.last = tx.begin_call(function)
     clock = tx.capture.clock
     callee.run() if clock is None else clock.run(code, callee.run)

@@ -97,7 +97,6 @@ _STDLIB_SKIPPED: Final = frozenset(
         "glob",
         "http",
         "importlib",
-        "inspect",
         "io",
         "linecache",
         "locale",

@@ -20,7 +20,7 @@ from graphlift.protocol import Codegen, Tx
 from graphlift.sources import SlotSource, Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker, c_name
 from graphlift.variables.builder import maker, wraps, wraps_if
-from graphlift.variables.classes import ClassVariable
+from graphlift.variables.classes import CLASS_METHODS, ClassVariable
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes, operators
@@ -40,12 +40,16 @@ class BuiltinMethodVariable(VariableTracker):
     Attributes:
         name: the method's name.
         instance: what it is bound to.
+        owner: the C class whose class method it is, where that is told; else None.
     """
 
-    __slots__ = ("instance", "name")
+    __slots__ = ("instance", "name", "owner")
 
-    def __init__(self, name: str, instance: Any, source: Source | None = None) -> None:
+    def __init__(
+        self, name: str, instance: Any, source: Source | None = None, owner: type | None = None
+    ) -> None:
         self.source = source
+        self.owner: Final = owner
         self.name: Final = name
         self.instance: Final = instance
 
@@ -65,7 +69,13 @@ class BuiltinMethodVariable(VariableTracker):
     def call(
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
-        result: VariableTracker = self.instance.realize(tx).call_method(tx, self.name, args, kwargs)
+        instance = self.instance.realize(tx)
+        model = None if self.owner is None else CLASS_METHODS.get((self.owner, self.name))
+        result: VariableTracker
+        if model is not None:
+            result = model(tx, instance, args, kwargs)
+        else:
+            result = instance.call_method(tx, self.name, args, kwargs)
         return result
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
@@ -101,7 +111,12 @@ class BuiltinMethodVariable(VariableTracker):
         return tx.make.constant(same is (op == "=="))  # type: ignore[return-value]
 
     def hash_key(self, tx: Tx) -> Hashable:
-        return self.refuse(tx, "hash()")
+        instance = self.instance.realize(tx)
+        if isinstance(instance, ClassVariable):
+            return (BuiltinMethodType, self.name, instance.value)
+        if not isinstance(instance, UserDefinedObject):
+            return self.refuse(tx, "hash()")
+        return (BuiltinMethodType, self.name, instance.identity(tx))
 
     def called_name(self, tx: Tx) -> str:
         """See `slots.calls.callable_name`. Mirrors meth_get__qualname__ and wrapper_qualname."""
@@ -153,9 +168,9 @@ def bind_c_method(name: str, instance: Any) -> Any:
 
 
 @maker
-def builtin_method(tx: Tx, name: str, instance: Any) -> BuiltinMethodVariable:
+def builtin_method(tx: Tx, name: str, instance: Any, owner: type | None = None) -> BuiltinMethodVariable:
     """See `protocol.Make.builtin_method`."""
-    return BuiltinMethodVariable(name, instance)
+    return BuiltinMethodVariable(name, instance, owner=owner)
 
 
 def _is_bound(value: object) -> bool:

@@ -191,7 +191,7 @@ class ClassVariable(VariableTracker):
 
     def _own(self, tx: Tx, attr: TypeAttr, name: str) -> VariableTracker:
         if attr.binding is Binding.C_CLASS_METHOD:
-            made: Any = tx.make.builtin_method(name, self)
+            made: Any = tx.make.builtin_method(name, self, attr.raw.__objclass__)
         else:
             made = attributes.bind(tx, attr, None, self.value)
         return made  # type: ignore[no-any-return]
@@ -201,6 +201,8 @@ class ClassVariable(VariableTracker):
             attr = own_attr(tx, self.value, name)
             if attr is not None and attr.binding is not Binding.GETSET:
                 return attributes.bind(tx, attr, None, self.value).realize(tx)  # type: ignore[no-any-return]
+            if name == "__type_params__":
+                return tx.make.tuple(())  # type: ignore[return-value]
             if name == "__abstractmethods__":
                 tx.raise_(AttributeError, name)
             if name == "__annotations__" and not (is_immutable(self.value) and not is_made(self.value)):

@@ -129,7 +129,9 @@ class ConstantVariable(VariableTracker):
         cls = type(self.value)
         found = getattr(cls, name, None)
         if isinstance(found, METHOD_TYPES) and any(name in base.__dict__ for base in cls.__mro__):
-            made = tx.make.builtin_method(name, self)
+            made = (
+                tx.make.from_value(found, None) if name == "__new__" else tx.make.builtin_method(name, self)
+            )
             assert isinstance(made, VariableTracker)
             return made
         return fold(tx, getattr, self.value, name)

@@ -11,15 +11,17 @@ from typing import Any, Final
 
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx
+from graphlift.sources import Source
 from graphlift.variables import rebuild
 from graphlift.variables.base import VariableTracker
+from graphlift.variables.builder import wraps
 from graphlift.variables.classes import constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import C_METHODS, Args, KwArgs
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.truth import is_true
 from graphlift.variables.slots.type_lookup import mro_of, type_lookup
-from graphlift.variables.user_defined import UserDefinedObject
+from graphlift.variables.user_defined import UserDefinedObject, wrap_object
 
 _ACCESSORS: Final = ("fget", "fset", "fdel")
 _FIELDS: Final = {name: property.__dict__[name] for name in (*_ACCESSORS, "__doc__")}
@@ -91,6 +93,26 @@ def _wrap(made: Any, is_static: bool, function: Any) -> None:
     kind = staticmethod if is_static else classmethod
     kind.__init__(made, function)
     kind.__dict__["__dict__"].__get__(made).clear()
+
+
+class ExistingDescriptor(UserDefinedObject):
+    """One that existed."""
+
+    __slots__ = ()
+
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        if name == "__isabstractmethod__":
+            return _is_abstract(tx, self)
+        return super().read_member(tx, descriptor, name)
+
+
+@wraps(property, classmethod, staticmethod)
+def wrap_descriptor(tx: Tx, value: Any, source: Source | None) -> UserDefinedObject:
+    """As any object."""
+    plain = wrap_object(tx, value, source)
+    made = ExistingDescriptor(plain.cls, plain.handle, plain.source)
+    plain.handle.tracker = made
+    return made
 
 
 def _named(name: str) -> Any:

@@ -372,6 +372,8 @@ class FunctionVariable(VariableTracker):
         if name == "__module__":
             found = namespace.lookup(tx, self.module_globals, "__name__", GlobalSource)
             return make.constant(None) if found is None else found
+        if name == "__globals__":
+            return globals_value(tx, self.module_globals)
         if name == "__closure__":
             return (
                 make.tuple([cell_variable(cell) for cell in self.closure])
@@ -456,6 +458,16 @@ _CALLED: Final = {
     "__qualname__": "a string object",
     "__type_params__": "a tuple",
 }
+
+
+def globals_value(tx: Tx, handle: Handle) -> Var:
+    """The dictionary of global names whose handle this is."""
+    if handle.real is not None:
+        return tx.make.from_value(handle.real, handle.source)
+    known: Var | None = handle.tracker
+    if known is None:
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "global names of code that lives in no module")
+    return known
 
 
 def cell_variable(cell: Handle) -> CellVariable:

@@ -131,7 +131,30 @@ class MadeClassVariable(ClassVariable):
             if known is UNKNOWN:
                 self.refuse(tx, f"setting attribute {name!r}")
             type.__setattr__(self.value, _ABSTRACT, known)
-        super().write_member(tx, descriptor, name, value)
+        if name in ("__name__", "__qualname__") and value is not None:
+            self._rename(tx, name, value)
+        elif name != "__bases__" or not self._has_bases(tx, value):
+            super().write_member(tx, descriptor, name, value)
+
+    def _rename(self, tx: Tx, name: str, value: VariableTracker) -> None:
+        """What stands for the class gets the name; the class is made under it."""
+        known = value.as_constant() if value.is_constant() else UNKNOWN
+        if known is UNKNOWN:
+            self.refuse(tx, f"setting attribute {name!r}")
+        before = getattr(self.value, name)
+        try:
+            type.__setattr__(self.value, name, known)
+        except (TypeError, ValueError) as error:
+            tx.raise_real(error)
+        tx.heap.on_undo(type.__setattr__, self.value, name, before)
+
+    def _has_bases(self, tx: Tx, value: VariableTracker | None) -> bool:
+        """Whether these are the bases that the class has."""
+        if not isinstance(value, TupleVariable):
+            return False
+        bases = [base.realize(tx) for base in value.items]
+        classes = [base.value for base in bases if isinstance(base, ClassVariable)]
+        return len(classes) == len(bases) and tuple(classes) == self.value.__bases__
 
     def _store(self, tx: Tx, name: str, value: VariableTracker | None) -> None:
         """The stand-in has the same names, which abstract classes ask for."""
@@ -147,7 +170,8 @@ class MadeClassVariable(ClassVariable):
         """Nothing: it is built with what it holds."""
 
     def reconstruct(self, codegen: Codegen) -> None:
-        constants = ConstantVariable(tuple(self.constants.items()))
+        known = {**self.constants, "__qualname__": self.value.__qualname__}
+        constants = ConstantVariable(tuple(known.items()))
         codegen.call(
             _build,
             [

@@ -20,7 +20,7 @@ from graphlift.variables.builder import maker, wraps
 from graphlift.variables.classes import constructs
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes, operators
-from graphlift.variables.slots.type_lookup import type_lookup
+from graphlift.variables.slots.type_lookup import TypeAttr, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
 
@@ -128,6 +128,12 @@ def _new_method(
     if args[1].realize(tx).is_constant() and args[1].realize(tx).as_constant() is None:
         tx.raise_(TypeError, "instance must not be None")
     return BoundMethodVariable(args[0], args[1])
+
+
+@attributes.binds(MethodType)
+def _bind_bound(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
+    """A bound method stays bound to what it is bound to."""
+    return attr.value(tx)
 
 
 # --- partials -----------------------------------------------------------------------------------

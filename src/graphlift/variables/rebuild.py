@@ -111,21 +111,27 @@ def clear_member(value: Any, depth: int, name: str) -> None:
 
 def function(codegen: Codegen, made: Any, cells: Sequence[Var]) -> None:
     """Build a function that the program made (`made` is its `FunctionVariable`)."""
-    source = made.module_globals.source
-    if source is None:
-        raise Unsupported(Reason.UNSUPPORTED_VALUE, f"{made!r} must become real and lives in no module")
     name, qualname = made.names
     codegen.call(
         new_function,
         [
             ConstantVariable(made.code),
-            PlaceVariable(source),
+            _globals_of(made.module_globals, made),
             ConstantVariable(name),
             ConstantVariable(qualname),
             *cells,
         ],
     )
     codegen.later(lambda: _fill_function(codegen, made))
+
+
+def _globals_of(handle: Handle, made: Any) -> Var:
+    """The dictionary in which a function that the program made finds its global names."""
+    if handle.source is not None:
+        return PlaceVariable(handle.source)
+    if handle.real is None and isinstance(handle.tracker, VariableTracker):
+        return handle.tracker
+    raise Unsupported(Reason.UNSUPPORTED_VALUE, f"{made!r} must become real and lives in no module")
 
 
 def generator(codegen: Codegen, frame: Any, cells: Sequence[Var]) -> None:

@@ -416,6 +416,10 @@ class SetVariable(BuiltinObjectVariable):
         """``set.pop``: the first element in the set's order."""
         if not self.table(tx):
             tx.raise_(KeyError, "pop from an empty set")
+        if len(self.table(tx)) == 1:
+            (only,) = self.unordered(tx)
+            self._discard(tx, only)
+            return only
         if self.handle.real is not None or self.handle.value is None:
             tx.fail(Reason.UNSUPPORTED_OPERATION, "set.pop() of a set whose order is not known")
         made = self._in_order(tx)

@@ -19,6 +19,8 @@ from graphlift.variables.constant import ConstantVariable
 #: The class of ``typing.Union[...]``, where it is not that of ``int | str``.
 _TYPING_UNION: type = type(typing.Union[int, str])  # noqa: UP007
 
+#: Attributes that never change.
+_PLAIN = ("__origin__", "__parameters__", "__module__", "__class__")
 _MEMBERS: Any = types.UnionType.__dict__["__args__"]
 
 
@@ -40,6 +42,8 @@ class UnionVariable(ConstantVariable):
         return NOT_IMPLEMENTED
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
+        if name in _PLAIN and hasattr(self.value, name):
+            return tx.make.from_value(getattr(self.value, name), None).realize(tx)  # type: ignore[no-any-return]
         if name != "__args__":
             self.refuse(tx, f"attribute {name!r}")
         made: Any = tx.make.tuple([tx.make.from_value(member, None) for member in self.value.__args__])

@@ -13,6 +13,7 @@ from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from struct import Struct
 from typing import Any, Final, NoReturn
 
+from graphlift.polyfills import patterns
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source, StateSource
@@ -213,3 +214,26 @@ def _scanner(
     tx: Tx, pattern: Any, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
 ) -> NoReturn:
     tx.fail(Reason.UNSUPPORTED_BUILTIN, "Pattern.scanner()")
+
+
+def _substitution(name: str, polyfill: Any) -> None:
+    @special_method(re.Pattern, name)
+    def substitute(
+        tx: Tx, pattern: Any, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
+    ) -> VariableTracker:
+        """By a function of the program, which is called for each match; else at once."""
+        values = known_all(tx, args, kwargs)
+        if values is not None:
+            return fold(tx, getattr(pattern, name), *values[0], **values[1])
+        named = dict(zip(("repl", "string", "count"), args, strict=False), **kwargs)
+        text = named["string"].realize(tx) if "string" in named else None
+        if "repl" not in named or not isinstance(text, ConstantVariable):
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, f"Pattern.{name}() of values that are not known")
+        rest = [named["count"]] if "count" in named else []
+        made = tx.run_host(polyfill, [ConstantVariable(pattern), named["repl"], text, *rest]).realize(tx)
+        assert isinstance(made, VariableTracker)
+        return made
+
+
+_substitution("sub", patterns.sub_by)
+_substitution("subn", patterns.subn_by)

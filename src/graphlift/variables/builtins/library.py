@@ -6,6 +6,7 @@ from __future__ import annotations
 import _bisect
 import _collections  # type: ignore[import-not-found]
 import _heapq
+import _typing  # type: ignore[import-not-found]
 import functools
 import os
 import struct
@@ -39,6 +40,11 @@ refused(
 @builtin(_collections._count_elements)
 def _count_elements(tx: Tx, mapping: Var, iterable: Var) -> Any:
     return tx.run_host(mappings.count_elements, [mapping, iterable])
+
+
+@builtin(_typing._idfunc)
+def _idfunc(tx: Tx, value: Var, /) -> Any:
+    return value.realize(tx)
 
 
 def _heap_function(name: str) -> None:

@@ -17,6 +17,7 @@ from graphlift.variables.builtin_object import constant, make_tuple
 from graphlift.variables.builtins.registry import PURE, builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import ConstantVariable, beneath
+from graphlift.variables.derived_values import derived_value
 from graphlift.variables.folding import fold, is_symbolic, known, known_all
 from graphlift.variables.slots import attributes, calls, operators
 from graphlift.variables.slots.type_lookup import mro_of, type_lookup
@@ -226,19 +227,22 @@ def _no_number(tx: Tx, cls: type, value: VariableTracker) -> Any:
 
 @constructs(int, whole=True)
 def _int(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    _exact(tx, cls, int)
+    if cls is not int:
+        return derived_value(tx, cls_var, cls, _int(tx, cls_var, int, args, kwargs))
     return _number(tx, int, args, kwargs, ("__int__", "__index__", "__trunc__"))
 
 
 @constructs(float, whole=True)
 def _float(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    _exact(tx, cls, float)
+    if cls is not float:
+        return derived_value(tx, cls_var, cls, _float(tx, cls_var, float, args, kwargs))
     return _number(tx, float, args, kwargs, ("__float__", "__index__"))
 
 
 @constructs(complex, whole=True)
 def _complex(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    _exact(tx, cls, complex)
+    if cls is not complex:
+        return derived_value(tx, cls_var, cls, _complex(tx, cls_var, complex, args, kwargs))
     return _number(tx, complex, args, kwargs, ("__complex__", "__float__", "__index__"))
 
 
@@ -254,13 +258,6 @@ def _bool(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[
         return constant(tx, truth)
     made = special(tx, truth, "__bool__")
     return truth if made is None else made
-
-
-def _exact(tx: Tx, cls: type, wanted: type) -> None:
-    if cls is not wanted:
-        tx.fail(
-            Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from {wanted.__name__}"
-        )
 
 
 def _folded_class_method(owner: type, name: str) -> None:

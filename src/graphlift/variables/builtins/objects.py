@@ -15,6 +15,7 @@ from graphlift.variables.base import NotImplementedType, VariableTracker
 from graphlift.variables.builtin_object import BuiltinObjectVariable, constant
 from graphlift.variables.builtins.registry import builtin, refused
 from graphlift.variables.classes import ClassVariable
+from graphlift.variables.functions import globals_value
 from graphlift.variables.object_methods import constant_name
 from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.slots import attributes, items, operators
@@ -23,7 +24,7 @@ from graphlift.variables.slots.type_lookup import Binding, type_lookup
 
 refused(Reason.INPUT_OUTPUT, input, open)
 refused(Reason.DEBUGGER, breakpoint)
-refused(Reason.UNSUPPORTED_BUILTIN, dir, eval, exec, compile, __import__, locals)
+refused(Reason.UNSUPPORTED_BUILTIN, dir, __import__, locals)
 
 
 @builtin(len)
@@ -169,10 +170,7 @@ def _globals(tx: Tx) -> Any:
     frame: Any = getattr(tx, "frame", None)  # of the program: models run in the frame that calls them
     if frame is None:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, "globals()")
-    names = frame.module_globals
-    if names.real is None:
-        tx.fail(Reason.UNSUPPORTED_BUILTIN, "globals()")
-    return tx.make.from_value(names.real, names.source)
+    return globals_value(tx, frame.module_globals)
 
 
 # --- identity and truth -------------------------------------------------------------------------------

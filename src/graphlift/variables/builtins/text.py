@@ -17,7 +17,8 @@ from graphlift.variables.base import UNKNOWN, VariableTracker
 from graphlift.variables.builtin_object import constant
 from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import constructs
-from graphlift.variables.constant import special_method
+from graphlift.variables.constant import beneath, special_method
+from graphlift.variables.derived_values import derived_value
 from graphlift.variables.folding import SIZE_LIMIT, fold, known, known_all
 from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.slots import attributes, items, iteration, text
@@ -42,7 +43,7 @@ def _format(tx: Tx, value: Var, spec: Var | None = None) -> Any:
 @constructs(str, whole=True)
 def _str(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if cls is not str:
-        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which derives from str")
+        return derived_value(tx, cls_var, cls, _str(tx, cls_var, str, args, kwargs))
     if not args and not kwargs:
         return constant(tx, "")
     if len(args) == 1 and not kwargs:
@@ -65,10 +66,12 @@ def _is_gone_through(tx: Tx, value: Any) -> bool:
 
 @constructs(bytes, whole=True)
 def _bytes(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if cls is not bytes:
+        return derived_value(tx, cls_var, cls, _bytes(tx, cls_var, bytes, args, kwargs))
     values = known_all(tx, args, kwargs)
-    if values is None and cls is bytes and len(args) == 1 and not kwargs and _is_gone_through(tx, args[0]):
+    if values is None and len(args) == 1 and not kwargs and _is_gone_through(tx, args[0]):
         values = known_all(tx, [tx.make.list(iteration.unpack(tx, args[0]))], {})
-    if values is None or cls is not bytes:
+    if values is None:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, "bytes() of values that are not known")
     if values[0] and isinstance(values[0][0], int) and values[0][0] > SIZE_LIMIT:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, "a very long bytes object")
@@ -198,7 +201,7 @@ def _literal(tx: Tx, part: str) -> str:
 def _percent_field(tx: Tx, match: re.Match[str], value: Var) -> str:
     convert = _CONVERSIONS.get(match["letter"])
     if convert is None:
-        plain, letter = known(tx, value), match["letter"]
+        plain, letter = known(tx, beneath(tx, value.realize(tx))), match["letter"]
     else:
         plain, letter = known(tx, convert(tx, value)), "s"
     if plain is UNKNOWN:

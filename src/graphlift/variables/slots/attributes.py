@@ -319,7 +319,7 @@ def _bind_c_method(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: typ
 
 
 def _bind_c_class_method(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:
-    return tx.make.builtin_method(attr.raw.__name__, class_of(tx, obj, cls))
+    return tx.make.builtin_method(attr.raw.__name__, class_of(tx, obj, cls), attr.raw.__objclass__)
 
 
 def _bind_descriptor(tx: Tx, attr: TypeAttr, obj: VariableTracker | None, cls: type) -> Any:

@@ -62,6 +62,7 @@ _BINDINGS: Final[dict[type, Binding]] = {
 }
 
 _DATA_BINDINGS: Final = frozenset({Binding.PROPERTY, Binding.MEMBER, Binding.GETSET})
+_IN_C: Final = frozenset({Binding.C_METHOD, Binding.MEMBER, Binding.GETSET})
 _IMMUTABLE_TYPE: Final = 1 << 8
 
 _MRO: Final = type.__dict__["__mro__"]
@@ -113,10 +114,7 @@ class TypeAttr:
             return self.written
         if self.source is not NOWHERE:
             return tx.make.from_value(self.raw, self.source)
-        if self.raw is not None:
-            owner = self.owner.__qualname__
-            tx.fail(Reason.CLASS_DEFINITION, f"a descriptor of {owner}, made here, as a value")
-        return tx.make.constant(None)
+        return tx.make.from_value(self.raw, None)
 
 
 def namespace_of(cls: type) -> MappingProxyType[str, Any]:
@@ -368,7 +366,7 @@ def _written_attr(tx: Tx, owner: type, name: str, handle: Handle) -> TypeAttr:
     assert handle.table is not None
     var: Any = handle.table[name][1]
     binding, is_data = classify_value(tx, var)
-    raw = var.realize(tx).value if binding is Binding.C_METHOD else None
+    raw = getattr(var.realize(tx), "value", None) if binding in _IN_C else None
     return TypeAttr(raw, owner, NOWHERE, binding, is_data, var)
 
 

@@ -1,0 +1,196 @@
+"""What looks at code and frames: exec and eval of known texts, signatures, type hints, frames, patterns."""
+
+import inspect
+import re
+import sys
+import typing
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+import graphlift
+from graphlift.testing import check
+
+X = torch.ones(2, 2)
+
+
+@dataclass
+class DC:
+    a: int
+    b: list
+
+
+def sigf(a, b: int = 3, *args, c=None, **kw) -> int: ...
+
+
+def sig(x):
+    s = inspect.signature(sigf)
+    return (
+        x + len(s.parameters),
+        str(s),
+        s.parameters["b"].annotation is int,
+        s.return_annotation is int,
+        [str(v) for v in s.parameters.values()],
+    )
+
+
+def sig_bind(x):
+    b = inspect.signature(sigf).bind(1, 2, 3, c=4, d=5)
+    b.apply_defaults()
+    return x + 1, b.arguments, b.args, b.kwargs
+
+
+def sig_inside(x):
+    def f(a, b: int = 2): ...
+
+    return x + 1, str(inspect.signature(f))
+
+
+def hints_inside(x):
+    def f(a: int, b: "int" = 3) -> str: ...
+
+    class A:
+        v: int
+
+    return x + 1, typing.get_type_hints(f), typing.get_type_hints(A)
+
+
+def exec_eval(x):
+    ns = {}
+    exec("def g(v):\n    return v * k\nk = 3\ny = [i for i in range(k)]", ns)
+    z = 4
+    w = eval("z + 1")
+    f = eval("lambda q: q * 2")
+    code = compile("a + b", "<c>", "eval")
+    return (
+        ns["g"](x),
+        ns["y"],
+        w,
+        f(x),
+        eval(code, {"a": 1}, {"b": 2}),
+        sorted(k for k in ns if not k.startswith("__")),
+        "__builtins__" in ns,
+    )
+
+
+def exec_ret(x):
+    ns = {"t": 5}
+    exec("def g(v):\n    return v * t", ns)
+    return x + 1, ns["g"](2)
+
+
+def getframe(x):
+    import sys
+
+    def inner():
+        return (
+            sys._getframe(1).f_code.co_name,
+            sys._getframe().f_lineno,
+            sys._getframe().f_globals["__name__"],
+            sys._getframe().f_back.f_code.co_name,
+        )
+
+    return x + 1, inner()
+
+
+def exec_globals(x):
+    names = {"__builtins__": {"len": lambda v: 7}, "k": 2}
+    exec("def size(v): return len(v) * k", names)
+    return x + 1, names["size"]([1]), eval("[k for k in (1, 2)]", {}), sorted(names)
+
+
+def exec_in_module(x):
+    exec("MADE_HERE = 5", globals())
+    return x * MADE_HERE  # noqa: F821
+
+
+def eval_reads_variables(x):
+    a, b = 2, 3
+
+    def inner():
+        return eval("a + 1", {"a": b}), a
+
+    return x * eval("a * b"), inner(), eval("(lambda q: q + 1)(a)")
+
+
+def returned(x):
+    names = {"k": 2}
+    exec("def f(v):\n    global n\n    n = v\n    return v * k", names)
+    return x + 1, names["f"], names
+
+
+def substituted(x):
+    found = []
+
+    def twice(match):
+        found.append(match.start())
+        return match.group() * 2
+
+    return x + 1, re.sub("a|b", twice, "cab"), re.compile("x*").subn(twice, "axb", count=2), found
+
+
+def unwrapped(x):
+    def f(a):
+        return a
+
+    def g(*args):
+        return f(*args)
+
+    g.__wrapped__ = f
+
+    class Loop:
+        def __repr__(self):
+            return "a loop"
+
+    loop = Loop()
+    loop.__wrapped__ = loop
+    try:
+        inspect.unwrap(loop)
+    except ValueError as error:
+        said = str(error)
+    return x + 1, inspect.unwrap(g) is f, str(inspect.signature(g)), said
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        sig,
+        sig_bind,
+        sig_inside,
+        hints_inside,
+        exec_eval,
+        exec_ret,
+        getframe,
+        exec_globals,
+        eval_reads_variables,
+        substituted,
+        unwrapped,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_program(program):
+    check(program, X)
+
+
+def test_writes_to_the_module():
+    check(exec_in_module, X)
+    assert globals().pop("MADE_HERE") == 5
+
+
+def test_what_exec_made_becomes_real():
+    compiled = graphlift.compile(returned, backend="eager", fullgraph=True)
+    _, function, names = compiled(X)
+    assert function(3) == 6
+    assert names["n"] == 3
+    assert names["f"] is function
+    assert function.__globals__ is names
+
+
+def test_texts_that_the_compiler_speaks_of_are_left_to_it():
+    def program(x):
+        with pytest.raises(SyntaxError):
+            exec("def (", {})
+        return x + 1
+
+    check(program, X, graphs=None, breaks=None)

@@ -27,6 +27,7 @@ from typing import Any, Final
 from graphlift.protocol import Tx
 from graphlift.reasons import Reason
 from graphlift.variables.builtins.registry import PURE
+from graphlift.variables.constant import beneath
 from graphlift.variables.folding import known_all, wrap
 from graphlift.variables.functions import Model, models
 
@@ -51,8 +52,14 @@ PURE.update((zlib.compress, zlib.decompress, struct.unpack_from))
 _POSITIONAL: Final[dict[Any, int]] = {re.sub: 3, re.subn: 3, re.split: 2}
 
 
+#: Functions that take numbers of derived classes for the numbers they are.
+_PLAIN: Final[tuple[Any, ...]] = (vars(re)["_compile"],)
+
+
 def _computed(function: FunctionType) -> Model:
     def model(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if function in _PLAIN:
+            args = [beneath(tx, arg.realize(tx)) for arg in args]
         warns = len(args) > _POSITIONAL.get(function, len(args))
         values = None if warns else known_all(tx, args, kwargs)
         if values is None:

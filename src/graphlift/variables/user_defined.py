@@ -530,7 +530,11 @@ def instance(tx: Tx, cls: Any) -> UserDefinedObject:
     real = cls.realize(tx).value
     if type_lookup(tx, real, "__del__") is not None:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {real.__qualname__}, which has a finalizer")
-    return UserDefinedObject(real, Handle(), None, cls)
+    return INSTANCES.get(real, UserDefinedObject)(real, Handle(), None, cls)
+
+
+#: Classes of the library of whose objects more is known than what they hold: their trackers.
+INSTANCES: Final[dict[type, type[UserDefinedObject]]] = {}
 
 
 def _anything(value: object) -> bool:

@@ -684,3 +684,14 @@ def cast_etc(x):
 )
 def test_program(program):
     check(program, X)
+
+
+def test_classes_in_c_have_no_annotations():
+    def program(x):
+        try:
+            object.__annotations__  # noqa: B018
+        except AttributeError as error:
+            said = str(error)
+        return x + 1, said, getattr(int, "__annotations__", 3)
+
+    check(program, X)

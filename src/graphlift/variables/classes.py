@@ -18,7 +18,7 @@ from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import AttrSource, SlotSource, Source
 from graphlift.variables import namespace
-from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
+from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker, c_name
 from graphlift.variables.builder import wraps_if
 from graphlift.variables.class_dicts import ClassDictVariable
 from graphlift.variables.constant import ConstantVariable
@@ -47,8 +47,10 @@ Construct = Callable[[Tx, Any, type, Sequence[Any], Mapping[str, Any]], Any]
 #: C classes -> the model of their `__new__` (for subclasses, too); the flag says that `__init__` is included.
 _NEW: Final[dict[type, tuple[Construct, bool]]] = {}
 
+_flags_of: Final[Any] = type.__dict__["__flags__"].__get__
 _TYPE_GETATTRIBUTE: Final = type.__dict__["__getattribute__"]
 _IS_ABSTRACT: Final = 1 << 20
+_HEAP_TYPE: Final = 1 << 9
 _BASE: Final = type.__dict__["__base__"].__get__
 
 
@@ -205,6 +207,8 @@ class ClassVariable(VariableTracker):
                 return tx.make.tuple(())  # type: ignore[return-value]
             if name == "__abstractmethods__":
                 tx.raise_(AttributeError, name)
+            if name == "__annotations__" and not _flags_of(self.value) & _HEAP_TYPE:
+                tx.raise_(AttributeError, f"type object {c_name(self.value)!r} has no attribute {name!r}")
             if name == "__annotations__" and not (is_immutable(self.value) and not is_made(self.value)):
                 made_now: VariableTracker = tx.make.dict([])  # type: ignore[assignment]
                 self._store(tx, name, made_now)

@@ -163,8 +163,9 @@ class MadeClassVariable(ClassVariable):
             if value is None:
                 type.__delattr__(self.value, name)
             else:
-                known = value.realize(tx).is_constant() and value.as_constant() is None
-                type.__setattr__(self.value, name, None if known else _placeholder())
+                known = value.realize(tx)
+                is_none = known.is_constant() and known.as_constant() is None
+                type.__setattr__(self.value, name, None if is_none else _placeholder())
 
     def write_back(self, codegen: Codegen, handle: Handle) -> None:
         """Nothing: it is built with what it holds."""

@@ -19,7 +19,7 @@ from graphlift.variables.functions import globals_value
 from graphlift.variables.object_methods import constant_name
 from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.slots import attributes, items, operators
-from graphlift.variables.slots.class_checks import abstract, is_instance, is_subclass
+from graphlift.variables.slots.class_checks import abstract, has_made_hook, is_instance, is_subclass
 from graphlift.variables.slots.type_lookup import Binding, type_lookup
 
 refused(Reason.INPUT_OUTPUT, input, open)
@@ -53,7 +53,11 @@ def _issubclass(tx: Tx, value: Var, kinds: Var) -> Any:
 
 @builtin(_abc._abc_instancecheck)
 def _abc_instance_check(tx: Tx, cls: Var, instance: Var, /) -> Any:
-    return abstract(tx, instance.realize(tx).python_type(tx), cls.realize(tx).value)
+    asked, value = cls.realize(tx), instance.realize(tx)
+    if has_made_hook(asked.value):
+        kind = attributes.class_of(tx, value, value.python_type(tx))
+        return attributes.getattr_(tx, asked, "__subclasscheck__").realize(tx).call(tx, [kind], {})
+    return abstract(tx, value.python_type(tx), asked.value)
 
 
 @builtin(_abc._abc_subclasscheck)

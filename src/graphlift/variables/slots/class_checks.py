@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 
 from graphlift.errors import ObservedException
-from graphlift.protocol import Tx
+from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.slots import attributes
@@ -23,6 +23,8 @@ from graphlift.variables.slots.type_lookup import (
     anchor,
     is_immutable,
     is_made,
+    made_classes,
+    made_tracker,
     mro_of,
     presence_changed,
     raw_lookup,
@@ -77,7 +79,9 @@ def _hook(tx: Tx, wanted: type, name: str) -> TypeAttr | None:
         return None
     hook = type_lookup(tx, meta, name)
     assert hook is not None
-    if hook.raw in _ABC_CHECKS or hook.raw is type.__dict__[name]:
+    if hook.raw in _ABC_CHECKS:
+        return hook if has_made_hook(wanted) else None
+    if hook.raw is type.__dict__[name]:
         return None
     if hook.binding is Binding.C_METHOD:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__}")
@@ -96,6 +100,9 @@ def _derives(tx: Tx, kind: type, wanted: type) -> bool:
 def abstract(tx: Tx, kind: type, wanted: type) -> bool:
     """What ``ABCMeta.__subclasscheck__(wanted, kind)`` answers, guarded."""
     if not _hooks_are_plain(wanted):
+        made = made_tracker(wanted)
+        if made is not None:
+            return _asked_of_hook(tx, kind, wanted, made)
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__}, whose hook is user code")
     if wanted in mro_of(kind):
         return True
@@ -114,6 +121,26 @@ def abstract(tx: Tx, kind: type, wanted: type) -> bool:
         if not is_made(cls) and not (is_immutable(cls) and standard):
             tx.guard("subclass", anchor(tx, cls), wanted, answer if cls is kind else bool(_ask(wanted, cls)))
     return answer
+
+
+def has_made_hook(wanted: type) -> bool:
+    """Whether it is an abstract class that the program makes, with a hook of its own, which may look at the
+    frames of those who ask."""
+    return is_made(wanted) and not _hooks_are_plain(wanted)
+
+
+def _asked_of_hook(tx: Tx, kind: type, wanted: type, made: Var) -> bool:
+    """The same for an abstract class that the program makes, which has a hook of its own and no registry."""
+    asked = made_tracker(kind) or tx.make.from_value(kind, None)
+    hook: Any = attributes.getattr_(tx, made, "__subclasshook__").realize(tx)
+    said = hook.call(tx, [asked], {}).realize(tx)
+    if not said.is_constant() or said.as_constant() is not NotImplemented:
+        return bool(is_true(tx, said))
+    if wanted in mro_of(kind):
+        return True
+    if any(wanted in mro_of(cls) and cls is not wanted for cls in made_classes()):
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, f"a check against {wanted.__qualname__} and what derives from it")
+    return False
 
 
 #: What the hooks of standard classes look for beside special methods.

@@ -154,6 +154,12 @@ def is_made(cls: type) -> bool:
     return id(cls) in _made
 
 
+def made_classes() -> list[type]:
+    """All classes that stand for those which programs make."""
+    known = [cls() for cls, _ in list(_made.values())]
+    return [cls for cls in known if cls is not None]
+
+
 def made_tracker(cls: type) -> Var | None:
     """The tracker of a class that the program makes, None for classes that existed."""
     known = _made.get(id(cls))

@@ -165,9 +165,12 @@ enter(PyObject *Py_UNUSED(module), PyObject *jump)
     }
     PyThreadState *tstate = gl_tstate();
     GlRegion saved = thread->region;
+    /* The call of this function is counted, too; in plain Python there is none. */
+    GL_C_CALL_CREDIT(tstate, 1);
     GL_C_RECURSION_CREDIT(tstate, GL_EVALUATOR_C_UNITS);
     PyObject *result = gl_follow_jumps(thread, Py_NewRef(jump));
     GL_C_RECURSION_CREDIT(tstate, -GL_EVALUATOR_C_UNITS);
+    GL_C_CALL_CREDIT(tstate, -1);
     gl_region_restore(thread, &saved);
     return result;
 }

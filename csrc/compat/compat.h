@@ -12,6 +12,7 @@
  *   GL_EVALUATOR_POPS_FRAME           1: the evaluator clears and pops a frame, 0: its caller does
  *   GL_C_RECURSION_CREDIT(ts, n)      raises what is left of the C recursion counter, where there is one
  *   GL_PY_RECURSION_CREDIT(ts, n)     the same for the counter of Python frames
+ *   GL_C_CALL_CREDIT(ts, n)           the same for the counter of calls of C functions
  *   gl_is_watched(ts)                 whether somebody wants to see each line that the thread runs */
 
 #ifndef GRAPHLIFT_COMPAT_H

@@ -1,4 +1,4 @@
-/* CPython 3.11: the caller clears and pops frames; one recursion counter, for Python frames only. */
+/* CPython 3.11: the caller clears and pops frames; one recursion counter, for Python frames and calls of C functions. */
 
 #define Py_BUILD_CORE
 #include <internal/pycore_code.h>
@@ -33,6 +33,7 @@ gl_frame_set_code(_PyInterpreterFrame *frame, PyCodeObject *code, int at)
 
 #define GL_C_RECURSION_CREDIT(tstate, units) ((void)(tstate))
 #define GL_PY_RECURSION_CREDIT(tstate, units) ((tstate)->recursion_remaining += (units))
+#define GL_C_CALL_CREDIT(tstate, units) ((tstate)->recursion_remaining += (units))
 
 /* Whether somebody watches what this thread runs line by line. */
 #define gl_is_watched(tstate) ((tstate)->c_tracefunc != NULL)

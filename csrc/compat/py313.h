@@ -32,6 +32,7 @@ gl_frame_set_code(_PyInterpreterFrame *frame, PyCodeObject *code, int at)
 #define GL_EVALUATOR_POPS_FRAME 1
 
 #define GL_C_RECURSION_CREDIT(tstate, units) ((tstate)->c_recursion_remaining += (units))
+#define GL_C_CALL_CREDIT(tstate, units) ((tstate)->c_recursion_remaining += (units))
 #define GL_PY_RECURSION_CREDIT(tstate, units) ((tstate)->py_recursion_remaining += (units))
 
 #include "monitoring.h"

@@ -8,6 +8,7 @@ import copy
 import ctypes
 import functools
 import gc
+import inspect
 import json
 import logging
 import pickle
@@ -263,3 +264,24 @@ def test_a_frame_that_cannot_be_cut_keeps_nothing_alive() -> None:
         assert graphlift.compile(dropping, backend="eager")([Referent()])
     finally:
         gc.enable()
+
+
+def down(x, n):
+    if n == 0:
+        return x
+    return down(x + 1, n - 1) + 1
+
+
+def down_with_breaks(x, n):
+    if n == 0:
+        return x
+    graphlift.graph_break()
+    return down_with_breaks(x + 1, n - 1) + 1
+
+
+@pytest.mark.parametrize("program", [down, down_with_breaks])
+def test_a_recursion_that_plain_python_bears_is_borne(program):
+    free = sys.getrecursionlimit() - len(inspect.stack(0)) - 100
+    compiled = graphlift.compile(program, backend="eager")
+    for _ in range(2):
+        assert compiled(torch.ones(1), free).item() == 1 + 2 * free

@@ -178,6 +178,7 @@ def _run_both(code: CodeType, settings: Settings, result: Result) -> None:
             expected, got = observed(plain.namespace["main"], left), observed(compiled, right)
             for outcome in (expected, got):
                 settle_line(outcome)
+                settle_depth(outcome)
                 outcome.warned = [one for one in outcome.warned if one[0] != "UserWarning"]
             compare_outcomes(comparison, expected, got, f"call {number}: ")
             result.calls += 1
@@ -219,6 +220,15 @@ def settle_line(outcome: Outcome) -> None:
         ):
             file, _, function = outcome.frames[-1]
             outcome.frames[-1] = (file, then.positions.lineno or 0, function)
+
+
+def settle_depth(outcome: Outcome) -> None:
+    """A recursion without end is told in the words of what happened to be called last: a frame or C code."""
+    error, said = outcome.error, "maximum recursion depth exceeded"
+    while error is not None:
+        if isinstance(error, RecursionError) and str(error).startswith(said):
+            error.args = (said,)
+        error = error.__context__
 
 
 def _compare_state(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import sys
 import traceback
 import warnings
 
@@ -106,3 +107,39 @@ def test_an_index_of_a_derived_class_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None)
+
+
+BIG = 10**5000
+
+
+def writes_digits(x):
+    try:
+        return len(str(BIG)), x * 2
+    except ValueError as error:
+        return str(error), x * 2
+
+
+def reads_digits(x):
+    try:
+        return int("7" * 5000) % 97, x * 2
+    except ValueError as error:
+        return str(error), x * 2
+
+
+def writes_digits_inside(x):
+    try:
+        return len(repr([BIG])) + len(f"{BIG}") + len("%d" % BIG), x * 2
+    except ValueError as error:
+        return str(error), x * 2
+
+
+@pytest.mark.parametrize("program", [writes_digits, reads_digits, writes_digits_inside])
+def test_the_limit_of_digits_may_change(program):
+    limit, x = sys.get_int_max_str_digits(), torch.ones(2)
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    try:
+        for now in (4300, 6000, 4300, 0, 640):
+            sys.set_int_max_str_digits(now)
+            assert compiled(x)[0] == program(x)[0]
+    finally:
+        sys.set_int_max_str_digits(limit)

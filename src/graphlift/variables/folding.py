@@ -7,6 +7,7 @@ the base. What a folded operation raises is raised in the user's program.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ import torch
 from graphlift.operators import BINARY
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
+from graphlift.sources import ObjectSource, StateSource
 from graphlift.variables.base import UNKNOWN, VariableTracker
 
 #: Exact types whose operators, methods and attributes are pure and run nothing of the user's.
@@ -83,8 +85,43 @@ def fold(tx: Tx, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Var
     try:
         value = function(*args, **kwargs)
     except Exception as error:
+        if type(error) is ValueError:
+            _limit_of_digits(tx)
         tx.raise_real(error)
+    if _has_many_digits(value, args):
+        _limit_of_digits(tx)
     return wrap(tx, value)
+
+
+#: Digits that Python converts to and from text whatever its limit.
+_DIGITS: Final = sys.int_info.str_digits_check_threshold
+
+#: Bits of a number that may have more of them.
+_BITS: Final = 3 * _DIGITS
+
+
+def _has_many_digits(value: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a number so long was made of text, or may have been written to it, that the limit was asked."""
+    if type(value) is int:
+        return _bits(value) > _BITS and any(isinstance(arg, str | bytes) for arg in args)
+    if type(value) is not str or len(value) <= _DIGITS:
+        return False
+    return any(_bits(arg) > _BITS or isinstance(arg, list | tuple | dict | set | frozenset) for arg in args)
+
+
+def _limit_of_digits(tx: Tx) -> None:
+    """Guard the limit of `sys.set_int_max_str_digits`."""
+    if tx.reads.get(_LIMIT) is None:
+        tx.reads[_LIMIT] = limit = _read_limit(None)
+        tx.guard("constant", ObjectSource(None, "sys").child(StateSource, _read_limit), limit)
+
+
+def _read_limit(_: object) -> int:
+    return sys.get_int_max_str_digits()
+
+
+#: Where `tx.reads` keeps the limit.
+_LIMIT: Final = (0, "digits of integers")
 
 
 def fold_binary(tx: Tx, op: str, left: Any, right: Any) -> VariableTracker:

@@ -56,7 +56,7 @@ class Config:
     inline_depth: int = _at_least(1, 200)
     """Calls nested inside each other that one capture follows before it breaks the graph."""
 
-    turn_limit: int = _at_least(1, 1_000_000)
+    turn_limit: int = _at_least(1, 100_000)
     """Turns of loops that one capture follows before it breaks the graph (a loop without end)."""
 
     pause_gc: bool = True

@@ -4,6 +4,7 @@ import inspect
 import re
 import sys
 import typing
+import warnings
 from dataclasses import dataclass
 
 import pytest
@@ -194,3 +195,22 @@ def test_texts_that_the_compiler_speaks_of_are_left_to_it():
         return x + 1
 
     check(program, X, graphs=None, breaks=None)
+
+
+@pytest.mark.parametrize("text", ["~True", "1if 1else 2", "(1)()if 0 else 1", "'\\d'"])
+def test_what_the_compiler_warns_of_it_says_at_each_run(text):
+    def said(x):
+        return eval(text), x * 2
+
+    def told(function):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                function(torch.ones(2))
+        return [(one.category, str(one.message), one.lineno) for one in caught]
+
+    assert told(graphlift.compile(said, backend="eager")) == told(said)
+
+
+def test_names_that_end_as_keywords_do_are_no_reason_to_cut():
+    check(lambda x: (eval("bin(5), 3 if x is None else b_in", {"x": 1, "b_in": 2}), x * 2), torch.ones(2))

@@ -10,6 +10,7 @@ import __future__
 import ast
 import builtins
 import functools
+import re
 from collections.abc import Sequence
 from types import CodeType
 from typing import Any, Final, NoReturn
@@ -34,6 +35,8 @@ _DISPLAYS: Final = (
     *(ast.Constant, ast.Tuple, ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.Set, ast.SetComp),
     *(ast.GeneratorExp, ast.JoinedStr, ast.FormattedValue),
 )
+#: A number with a keyword written right behind it.
+_JOINED: Final = re.compile(r"(?<!\w)\d[\w.]*?(?:and|else|for|if|in|is|or|not)\b")
 _BUILTINS: Final = "__builtins__"
 
 
@@ -43,7 +46,7 @@ def _refuse(tx: Tx, why: str) -> NoReturn:
 
 def _may_warn(source: str, tree: ast.AST) -> bool:
     """Whether the compiler may warn of this text; it would at each run."""
-    if "\\" in source:
+    if "\\" in source or _JOINED.search(source):
         return True
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, _DISPLAYS):
@@ -55,6 +58,8 @@ def _may_warn(source: str, tree: ast.AST) -> bool:
             if any(isinstance(each, ast.Constant) and each.value is not None for each in operands):
                 return True
         if isinstance(node, (ast.Assert, ast.Try)):
+            return True
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):  # of a bool, computed at once
             return True
     return False
 

@@ -76,16 +76,19 @@ static GlFound find_in_general_table(PyDictObject *dict, const GlKey *key, PyObj
     }
 }
 
-static GlFound find_by_identity(PyObject *dict, PyObject *wanted, PyObject **value)
+/* A key whose hash only the user's code tells. It is absent where no comparison could find it, whatever it says. */
+static GlFound find_by_identity(PyObject *dict, const GlKey *key, PyObject *wanted, PyObject **value)
 {
     Py_ssize_t at = 0;
     PyObject *stored;
+    int plain = Py_TYPE(wanted)->tp_richcompare == PyBaseObject_Type.tp_richcompare, sure = 1;
     while (PyDict_Next(dict, &at, &stored, value)) {
         if (stored == wanted) {
             return GL_FOUND;
         }
+        sure = sure && ((plain && gl_is_constant(stored)) || compare_keys(key, wanted, stored) == GL_ABSENT);
     }
-    return GL_UNSURE;
+    return sure ? GL_ABSENT : GL_UNSURE;
 }
 
 /* By the identity of an interned string, which is how namespaces are looked up; NULL: look properly. */
@@ -120,7 +123,7 @@ GlFound gl_dict_find(PyObject *dict, GlKey *key, PyObject **value)
         return GL_UNSURE;
     }
     if (key->hash == -1) {
-        return find_by_identity(dict, wanted, value);
+        return find_by_identity(dict, key, wanted, value);
     }
     if (!gl_dict_has_only_strings((PyDictObject *)dict)) {
         return find_in_general_table((PyDictObject *)dict, key, wanted, value);

@@ -367,6 +367,9 @@ def containers():
     )
     yield Guard("absent", A, (1,)), [{}, {"1": 1}, {2: 1}], [{1: 1}, {True: 1}, {1.0: 1}]
     yield Guard("absent", A, (FN,)), [{}, {FN2: 1}], [{FN: 1}]
+    # Its hash is told by Python code, but nothing is equal to it.
+    others = [{}, {Color.RED: 1}, {1: 1}, {"x": 1}, {(1, 2): 1, FN: 2, Color.RED: 3}]
+    yield Guard("absent", A, (Color.BLUE,)), others, [{Color.BLUE: 1}, {Color.RED: 1, Color.BLUE: 2}, None]
     yield Guard("has_key", A, ("k",)), [{"k": 1}, {1: 1, "k": 2}, OrderedDict(k=1)], [{}, {"x": 1}, None]
     yield Guard("has_key", A, ((1, "x"),)), [{(1, "x"): 1}], [{(1, "y"): 1}]
     yield Guard("attr_absent", A, ("x",)), [Plain(), Plain(y=1), 3, torch.zeros(1)], [Plain(x=1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import functools
 
 import pytest
@@ -88,6 +89,11 @@ def unhashable(x, a):
         except TypeError as e:
             out.append(str(e))
     return x + 1, out
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
 
 
 class Slots:
@@ -637,3 +643,29 @@ def test_names_of_attributes_must_be_strings():
             return x + 1, str(error)
 
     check(program, X)
+
+
+def test_a_slot_that_is_deleted_and_filled_again_is_full():
+    def program(x, s):
+        del s.p
+        s.p = x
+        s.q = 1
+        del s.q
+        return x + 1
+
+    def same_again(x, s):
+        before = s.p
+        del s.p
+        s.p = before
+        return x + 1
+
+    check(program, X, SlotsAndDict(3))
+    check(same_again, X, Slots(3))
+
+
+def test_a_key_whose_hash_is_python_code_is_guarded_as_absent():
+    def program(x, table, number):
+        return x + table.get(Colour(number), 0), Colour(number) in table
+
+    with graphlift.config.patch(check_guards=True):
+        check(program, X, {Colour.RED: 3, "a": 1, 2: 2}, 2)

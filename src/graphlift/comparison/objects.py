@@ -13,6 +13,7 @@ import types
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import torch
@@ -263,9 +264,10 @@ class Comparison:
             self.differ(path, f"expected {short(expected)}, got {short(actual)}")
             return
         there, loose = {id(item) for item in right}, []
+        known = list(filter(_by_value, right))
         for item in left:
-            if type(item) in ATOMS or isinstance(item, (*SHARED, tuple)):
-                if item not in right:
+            if _by_value(item):
+                if item not in known:
                     self.differ(path, f"{short(item)} is missing in {short(actual)}")
             elif (partner := self._partner.get(id(item))) is None:
                 loose.append(item)
@@ -273,7 +275,7 @@ class Comparison:
                 self.differ(path, f"{short(item)} is missing in {short(actual)}")
             else:
                 self.compare(item, partner, f"{path}, item {short(item)}")
-        others = [item for item in right if type(item) not in ATOMS and id(item) not in self._partner_back]
+        others = [item for item in right if not _by_value(item) and id(item) not in self._partner_back]
         for one, other in zip(loose, others, strict=False):
             self.compare(one, other, f"{path}, item {short(one)}")
 
@@ -292,15 +294,26 @@ class Comparison:
             self.compare(reduced(expected), reduced(actual), f"state of {path}")
 
     def _generators(self, expected: Any, actual: Any, path: str) -> None:
-        """Compare where two generators stand, without moving them."""
+        """Compare where two generators stand, without moving them.
+
+        One that became real while it waited has a code of its own, with the places of the user's, and the
+        locals that may still be read.
+        """
         left, right = expected.gi_frame, actual.gi_frame
-        if expected.gi_code != actual.gi_code:
+        same = expected.gi_code == actual.gi_code
+        if not same and _written_at(expected.gi_code) != _written_at(actual.gi_code):
             self.differ(path, f"expected {expected.__qualname__}, got {actual.__qualname__} (code differs)")
-        elif left is None or right is None or left.f_lasti != right.f_lasti:
+        elif left is None or right is None:
             if left is not right:
                 self.differ(path, "one of two generators has gone on further than the other")
+        elif left.f_lasti != right.f_lasti if same else _stands_at(left) != _stands_at(right):
+            self.differ(path, "one of two generators has gone on further than the other")
         else:
-            self.compare(dict(left.f_locals), dict(right.f_locals), f"locals of {path}")
+            there = dict(right.f_locals)
+            here = {name: value for name, value in left.f_locals.items() if same or name in there}
+            if not same:
+                there = {name: there[name] for name in (*here, *(there.keys() - here.keys()))}
+            self.compare(here, there, f"locals of {path}")
 
     # --- callables and the rest ----------------------------------------------------------------
 
@@ -386,6 +399,22 @@ class Comparison:
             found = True
             self.compare(slot(expected, name), slot(actual, name), f"{path}.{name}")
         return found
+
+
+def _by_value(item: Any) -> bool:
+    """Whether a member of a set is found on the other side by being equal; others may not be asked."""
+    if isinstance(item, tuple):
+        return all(map(_by_value, tuple.__iter__(item)))
+    return type(item) in ATOMS or isinstance(item, SHARED)
+
+
+def _written_at(code: types.CodeType) -> tuple[str, str, int]:
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def _stands_at(frame: types.FrameType) -> object:
+    """The place in the text at which a frame waits."""
+    return next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
 
 
 Compare = Callable[[Comparison, Any, Any, str], None]

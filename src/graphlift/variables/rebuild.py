@@ -217,7 +217,8 @@ def written_members(codegen: Codegen, handle: Handle, cls: type, without: Sequen
         if descriptor not in without and (before is None or before[1] is not value):
             store_member(codegen, handle.tracker, cls, descriptor, value)
     for descriptor in handle.removed or ():
-        store_member(codegen, handle.tracker, cls, descriptor, None)
+        if descriptor not in (handle.table or {}):  # and not stored again since
+            store_member(codegen, handle.tracker, cls, descriptor, None)
 
 
 def instance(

@@ -44,10 +44,8 @@ def _refuse(tx: Tx, why: str) -> NoReturn:
     tx.fail(Reason.UNSUPPORTED_BUILTIN, why)
 
 
-def _may_warn(source: str, tree: ast.AST) -> bool:
-    """Whether the compiler may warn of this text; it would at each run."""
-    if "\\" in source or _JOINED.search(source):
-        return True
+def _may_warn(tree: ast.AST) -> bool:
+    """Whether the compiler may warn of what this text means; it would at each run."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, _DISPLAYS):
             return True
@@ -67,9 +65,10 @@ def _may_warn(source: str, tree: ast.AST) -> bool:
 @functools.lru_cache(maxsize=512)
 def _compiled(source: str, file: str, mode: str, flags: int, optimize: int) -> CodeType | None:
     """The code object of a text; None where the compiler has something to say of it."""
+    if "\\" in source or _JOINED.search(source):  # the parser may warn
+        return None
     try:
-        tree = ast.parse(source, file, mode)
-        if _may_warn(source, tree):
+        if _may_warn(ast.parse(source, file, mode)):
             return None
         code: CodeType = compile(source, file, mode, flags, True, optimize)
     except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):

@@ -223,8 +223,13 @@ def settle_line(outcome: Outcome) -> None:
 
 
 def settle_depth(outcome: Outcome) -> None:
-    """A recursion without end is told in the words of what happened to be called last: a frame or C code."""
+    """A recursion without end is told in the words of what happened to be called last: a frame or C code.
+
+    It ends some frames later where functions that it calls are done inline, so each place counts once.
+    """
     error, said = outcome.error, "maximum recursion depth exceeded"
+    if isinstance(error, RecursionError):
+        outcome.frames = list(dict.fromkeys(outcome.frames))
     while error is not None:
         if isinstance(error, RecursionError) and str(error).startswith(said):
             error.args = (said,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import traceback
 import weakref
+from typing import Any
 
 import pytest
 import torch
@@ -271,3 +272,26 @@ def test_what_is_written_before_a_call_fails_is_written() -> None:
         return x, y
 
     check(program, torch.ones(3), torch.ones(3, dtype=torch.int64), graphs=None, breaks=None)
+
+
+def test_a_view_made_before_a_cut_is_not_written_to_by_a_graph() -> None:
+    def program(x: Any) -> Any:
+        view = x[None]
+        graphlift.graph_break()
+        return view.add_(1)
+
+    check(program, torch.nn.Parameter(torch.ones(3)), graphs=None, breaks=None)
+
+
+def test_that_what_a_graph_writes_to_is_no_view_is_guarded() -> None:
+    def double(x: Any) -> Any:
+        x.mul_(2)
+        return x + 1
+
+    leaf, compiled = torch.nn.Parameter(torch.ones(3)), graphlift.compile(double, backend="eager")
+    assert compiled(leaf * 1).tolist() == [3.0, 3.0, 3.0]
+    assert compiled((leaf * 1)[None][0]).tolist() == [3.0, 3.0, 3.0]
+    with pytest.raises(RuntimeError, match="view of a leaf") as caught:
+        compiled(leaf[None][0])
+    line = double.__code__.co_firstlineno + 1
+    assert [(entry.name, entry.lineno) for entry in caught.traceback[1:]] == [("double", line - 1)]

@@ -199,3 +199,46 @@ def test_sorting_a_set_of_what_is_neither_before_nor_behind():
 
     check(program, X)
     check(lambda x: (x + 1, sorted({3, 1, 2}), sorted({"b", "a"})), X)
+
+
+class BeginsAgain:
+    def __init__(self, n):
+        self.n, self.log = n, []
+
+    def __iter__(self):
+        self.at = 0
+        self.log.append("iter")
+        return self
+
+    def __length_hint__(self):
+        self.log.append("hint")
+        return 3
+
+    def __next__(self):
+        self.at += 1
+        if self.at > 3:
+            raise StopIteration
+        return self.at * self.n
+
+
+def test_a_starred_target_asks_for_an_iterator_and_for_a_hint():
+    def first(x, numbers):
+        one, *rest = numbers
+        return x + 1, one, rest
+
+    def between(x, numbers):
+        one, *rest, last, end = iter(numbers)
+        return x + 1, one, rest, last, end
+
+    def too_few(x, numbers):
+        def take():
+            one, *rest, last, end, more = numbers
+
+        def none_left():
+            one, two, three, four, five, *rest = numbers
+
+        return x + 1, raised(take), raised(none_left)
+
+    check(first, X, BeginsAgain(2))
+    check(between, X, BeginsAgain(2))
+    check(too_few, X, BeginsAgain(2))

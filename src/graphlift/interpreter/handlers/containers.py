@@ -8,7 +8,7 @@ from graphlift.interpreter.dispatch import Handler, Translator, family, handler
 from graphlift.polyfills import matching, merging
 from graphlift.protocol import Var
 from graphlift.variables import mappings
-from graphlift.variables.slots import calls, items, iteration
+from graphlift.variables.slots import calls, items, iteration, length_hint
 
 
 def pop_n(tx: Translator, count: int) -> list[Any]:
@@ -162,7 +162,7 @@ def UNPACK_SEQUENCE(tx: Translator, count: int) -> None:
 @handler
 def UNPACK_EX(tx: Translator, operand: tuple[int, int]) -> None:
     before, after = operand
-    values = iteration.unpack_ex(tx, tx.stack.pop(), before, after)
+    values = length_hint.unpack_ex(tx, tx.stack.pop(), before, after)
     tx.stack.extend(reversed(values))
 
 

@@ -115,7 +115,8 @@ def too_long(tx: Tx, iterator: Var) -> NoReturn:
     )
 
 
-def _iter_for_unpacking(tx: Tx, operand: VariableTracker) -> VariableTracker:
+def iter_for_unpacking(tx: Tx, operand: VariableTracker) -> VariableTracker:
+    """``iter(operand)`` for targets that take it apart."""
     if not is_iterable(tx, operand):
         operand.type_error(tx, "cannot unpack non-iterable {} object")
     return iter_(tx, operand)
@@ -126,24 +127,9 @@ def unpack_exactly(tx: Tx, a: Var, count: int) -> list[VariableTracker]:
     operand: VariableTracker = a.realize(tx)
     items = operand.unpack(tx)
     if items is None:
-        items = drain(tx, _iter_for_unpacking(tx, operand), count + 1)
+        items = drain(tx, iter_for_unpacking(tx, operand), count + 1)
     if len(items) > count:
         tx.raise_(ValueError, f"too many values to unpack (expected {count})")
     if len(items) < count:
         tx.raise_(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")
     return items
-
-
-def unpack_ex(tx: Tx, a: Var, before: int, after: int) -> list[VariableTracker]:
-    """As `unpack_exactly` with a starred target: `before` items, a list of the middle ones, `after` items."""
-    operand: VariableTracker = a.realize(tx)
-    items = operand.unpack(tx)
-    if items is None:
-        items = drain(tx, _iter_for_unpacking(tx, operand))
-    if len(items) < before + after:
-        wanted = before + after
-        tx.raise_(ValueError, f"not enough values to unpack (expected at least {wanted}, got {len(items)})")
-    end = len(items) - after
-    middle = tx.make.list(items[before:end])
-    assert isinstance(middle, VariableTracker)
-    return [*items[:before], middle, *items[end:]]

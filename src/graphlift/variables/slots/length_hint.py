@@ -1,7 +1,7 @@
 """How many items an iterable says it will give: mirrors `PyObject_LengthHint` of Objects/abstract.c.
 
-``list()``, ``tuple()`` and displays ask before they take the first item, which runs ``__len__`` and
-``__length_hint__`` of the user's.
+``list()``, ``tuple()``, displays and starred targets ask before they take the first item, which runs
+``__len__`` and ``__length_hint__`` of the user's.
 """
 
 from __future__ import annotations
@@ -59,3 +59,25 @@ def unpack(tx: Tx, a: Var) -> list[VariableTracker]:
     iterator = iteration.iter_(tx, operand)
     ask(tx, operand)
     return iteration.drain(tx, iterator)
+
+
+def unpack_ex(tx: Tx, a: Var, before: int, after: int) -> list[VariableTracker]:
+    """Items for targets one of which is starred: `before` items, a list of the middle ones, `after` items.
+
+    As in `_PyEval_UnpackIterable` the rest is ``list(iterator)``, which asks for an iterator anew: one of the
+    user's may begin again there.
+    """
+    operand: VariableTracker = a.realize(tx)
+    items = operand.unpack(tx)
+    if items is None:
+        iterator = iteration.iter_for_unpacking(tx, operand)
+        items = iteration.drain(tx, iterator, before)
+        if len(items) == before:
+            items += unpack(tx, iterator)
+    if len(items) < before + after:
+        wanted = before + after
+        tx.raise_(ValueError, f"not enough values to unpack (expected at least {wanted}, got {len(items)})")
+    end = len(items) - after
+    middle = tx.make.list(items[before:end])
+    assert isinstance(middle, VariableTracker)
+    return [*items[:before], middle, *items[end:]]

@@ -442,3 +442,19 @@ def test_a_key_stored_and_deleted_unread_that_another_call_finds():
     for d in ({}, {"n": 1}, {}):
         compiled(torch.ones(2), d)
         assert d == {}
+
+
+def test_a_key_written_over_unread_is_gone_when_all_are():
+    def cleared(x, d):
+        d["b"] = x + 1
+        d.clear()
+        return x * 2
+
+    def deleted_when_known(x, d):
+        d["b"] = x + 1
+        count = len(d)
+        del d["b"]
+        return x * count
+
+    check(cleared, torch.ones(2), {"a": 1, "b": 2}, recompiles=None)
+    check(deleted_when_known, torch.ones(2), {"a": 1, "b": 2}, recompiles=None)

@@ -168,6 +168,8 @@ def complete(tx: Tx, handle: Handle, kind: type[Source] = KeySource) -> None:
                 value = tx.make.lazy(_get(real, key), handle.source.child(kind, key))
             entry = (_key_var(tx, handle, key), value)
             _note_read(handle, table, key, entry)
+        elif handle.first_table is not None and key not in handle.first_table:
+            handle.first_table[key] = (entry[0], None)  # written over unread: known to be there from now on
         table[key] = entry
     for key, entry in handle.table.items():
         table.setdefault(key, entry)

@@ -183,8 +183,34 @@ static int build_number(GlNode *node, GlBuild *build, PyObject *const *operands,
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* --- how a view was made, for autograd. operands: torch's reader of it, the number it must give --- */
+
+static int run_view_made(const GlNode *node, GlRun *run)
+{
+    PyObject *tensor = gl_parent(node, run);
+    PyObject *made = gl_is_tensor(tensor) ? PyObject_CallOneArg(node->object, tensor) : NULL;
+    PyObject *number = made == NULL ? NULL : PyNumber_Long(made);
+    int holds = number != NULL && PyLong_AsSsize_t(number) == node->number;
+    Py_XDECREF(number);
+    Py_XDECREF(made);
+    PyErr_Clear(); /* no view at all */
+    return holds;
+}
+
+static int build_view_made(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    if (!PyCFunction_Check(operands[0])) {
+        PyErr_Format(PyExc_TypeError, "no C function: %R", operands[0]);
+        return -1;
+    }
+    build->calls_out = 1;
+    node->object = Py_NewRef(operands[0]);
+    return build_number(node, build, operands + 1, 1);
+}
+
 const GlOp gl_tensor_ops[] = {
     {"tensor", 0, 7, run_tensor, build_tensor, NULL},
     {"tensor_offset", 0, 1, run_tensor_offset, build_number, NULL},
+    {"view_made", 0, 2, run_view_made, build_view_made, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

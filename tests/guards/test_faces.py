@@ -284,6 +284,10 @@ def tensors():
     yield Guard("tensor_field", A, ("is_leaf", True)), [torch.zeros(1), PARAMETER], [result, None]
     yield Guard("tensor_field", A, ("grad_fn", None)), [torch.zeros(1)], [result, Rude()]
     yield Guard("tensor_field", A, ("_base", None)), [torch.zeros(9)], [torch.zeros(9)[2:]]
+    with torch.no_grad():
+        unfollowed = result[:1]
+    others = [result, PARAMETER[:1], torch.zeros(9)[2:], result.unbind()[0], unfollowed, Rude()]
+    yield Guard("writable_view", A, ()), [result[:1], result[0].view(-1)], others
 
 
 def identities():

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import graphlift
 from graphlift.testing import check
 
 X = torch.arange(12.0).reshape(3, 4)
@@ -314,3 +315,37 @@ def test_divmod_is_not_floor_division_and_remainder():
     x = torch.ones(2)
     for left, right in ((x, 2), (2, x), (x, x), (x, "a"), (Divides(), 2), (7, 2), (7.5, 2), (True, 2)):
         check(program, x, left, right, graphs=None, breaks=None, recompiles=None)
+
+
+def view_of_leaf():
+    return torch.ones(3, requires_grad=True)[None]
+
+
+def one_of_several_views():
+    return (torch.ones(2, 3, requires_grad=True) * 1).unbind()[0]
+
+
+def view_without_grad_mode():
+    base = torch.ones(2, 3)
+    with torch.no_grad():
+        return base[0]
+
+
+@pytest.mark.parametrize("protected", [view_of_leaf, one_of_several_views, view_without_grad_mode])
+def test_a_view_handed_in_that_autograd_protects_from_writes(protected):
+    """Also where a tensor that may be written to was met before."""
+    weight = torch.ones(3, requires_grad=True)
+
+    def program(v):
+        try:
+            v.mul_(weight)
+        except RuntimeError as error:
+            return str(error)
+        return v * 2
+
+    ordinary = torch.ones(protected().shape, requires_grad=protected().requires_grad) * 1
+    compiled = graphlift.compile(program, backend="eager")
+    assert torch.equal(compiled(ordinary), torch.full(ordinary.shape, 2.0))
+    for _ in range(2):
+        said = compiled(protected())
+        assert type(said) is str and said == program(protected())

@@ -11,8 +11,6 @@ from array import array
 from collections import defaultdict
 from collections.abc import Sequence
 
-import torch
-
 from graphlift import _C
 from graphlift.graph_value import GraphValue
 from graphlift.guards.holding import NotGuardableError
@@ -22,7 +20,7 @@ from graphlift.interpreter.capture import Assumptions
 from graphlift.output_graph import CapturedGraph
 from graphlift.protocol import Tx
 from graphlift.reasons import Reason
-from graphlift.sources import SlotSource, Source
+from graphlift.sources import Source
 from graphlift.variables.tensor import TENSOR_KEYS
 
 
@@ -53,7 +51,8 @@ def _was_used(handle: Handle) -> bool:
 
 
 def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> None:
-    """Guard how the graph's input tensors share memory, if the graph writes to one of them.
+    """Guard how the graph's input tensors share memory, if the graph writes to one of them, and that
+    autograd lets them be written to.
 
     Breaks the graph for tensors whose memory cannot be compared.
     """
@@ -61,7 +60,10 @@ def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> N
     _assume_outside(graph, inputs, assumptions, tx)
     if not graph.writes_inputs:
         return
-    _assume_bases(inputs, assumptions, tx)
+    for value in tx.graph.followed:
+        is_view = value.real is not None and value.real._is_view()
+        kind, payload = ("writable_view", ()) if is_view else ("tensor_field", ("_base", None))
+        assumptions.add(kind, value.source, payload, tx)
     if len(inputs) < 2:
         return
     places: list[Source] = [value.source for value in inputs]
@@ -70,19 +72,6 @@ def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> N
     except NotGuardableError as error:
         tx.fail(Reason.UNSUPPORTED_OPERATION, f"a write to a tensor: {error}")
     assumptions.add("overlap", None, (pattern, *places), tx)
-
-
-def _assume_bases(inputs: Sequence[GraphValue], assumptions: Assumptions, tx: Tx) -> None:
-    """Guard that no input is a view of a leaf that requires grad; a write to such a one fails."""
-    for value in inputs:
-        assert value.real is not None
-        if not value.meta.requires_grad or value.meta.is_leaf:
-            continue
-        if value.real._base is None:
-            assumptions.add("tensor_field", value.source, ("_base", None), tx)
-        elif not value.real._base.is_leaf:
-            base = value.source.child(SlotSource, torch._C.TensorBase._base)
-            assumptions.add("tensor_field", base, ("is_leaf", False), tx)
 
 
 def _assume_outside(

@@ -76,6 +76,13 @@ def check_write(
                 _check_autograd(write, target, tensors, inputs)
 
 
+def followed_inputs(template: Template, tensors: Sequence[GraphValue]) -> list[GraphValue]:
+    """Inputs that writes reach and autograd follows, which does not let every view be written to."""
+    writes = [write for write in template.writes if write.data and write.record.requires_grad]
+    roots = [tensors[write.arg].history or tensors[write.arg] for write in writes]
+    return [root for root in roots if root.real is not None and root.source is not None]
+
+
 def _resizes(after: Any, before: Any) -> bool:
     """Whether a write made room for another number of elements, as ``out=`` of another size does.
 
@@ -129,19 +136,17 @@ def _check_autograd(
     root = target.history or target
     if target is not root and root.meta.requires_grad and root.meta.is_leaf:
         raise CannotPropagate("a write to a view of a leaf that requires grad")
-    if root.real is not None and root.real._base is not None and _is_followed_leaf(root.real._base):
-        raise CannotPropagate("a write to a view of a leaf that requires grad, made outside the graph")
-    if write.record.requires_grad == target.meta.requires_grad or root.real is None:
+    if not write.record.requires_grad or root.real is None:
         return
-    if root.real._base is not None:
+    base = root.real._base
+    if base is not None and base.is_leaf:
+        raise CannotPropagate("a write that autograd follows, to a view of a leaf")
+    if target.meta.requires_grad:
+        return
+    if base is not None:
         raise CannotPropagate("a write makes a tensor require grad that is a view of another")
     if any(other is not root and same_storage(other, root) for other in inputs):
         raise CannotPropagate("a write makes a tensor require grad that shares memory with another")
-
-
-def _is_followed_leaf(real: torch.Tensor) -> bool:
-    """Whether a tensor of the program is a leaf that requires grad, whose views may not be written to."""
-    return real.is_leaf and real.requires_grad
 
 
 def _relatives(value: GraphValue) -> list[GraphValue]:

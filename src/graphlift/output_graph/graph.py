@@ -37,6 +37,7 @@ from graphlift.metadata import PLAIN_CLASSES, MetaRecord, record_of
 from graphlift.output_graph.aliasing import (
     apply_write,
     check_write,
+    followed_inputs,
     is_view,
     join,
     same_storage,
@@ -78,6 +79,8 @@ class OutputGraph:
         self.notable = -1
         #: Indices of operations whose failure the program could tell from one of plain Python.
         self.exposed: list[int] = []
+        #: Inputs that were written to as some views may not be.
+        self.followed: dict[GraphValue, None] = {}
         self._writes: list[int] = []
         self._draws: list[int] = []
 
@@ -272,6 +275,8 @@ class OutputGraph:
         if template.writes:
             inputs = (value for value in self.inputs if type(value) is GraphValue)
             check_write(template, tensors, inputs, grad, self._region(call))
+            if grad:
+                self.followed.update(dict.fromkeys(followed_inputs(template, tensors)))
         if template.pure and _is_constant(template.output):
             return _constant(template.output)
         made = _Results(self, tensors, call.target, grad)

@@ -174,3 +174,35 @@ def _field(tensor: torch.Tensor, field: str) -> Any:
         return read_plainly(tensor)[8]
     with torch._C.DisableTorchFunction():
         return getattr(torch._C.TensorBase, field).__get__(tensor)
+
+
+_creation: Final[Any] = torch._C._autograd._get_creation_meta
+_ORDINARY: Final[Any] = torch._C._autograd.CreationMeta.DEFAULT
+
+
+@kind
+class WritableViewKind(Kind):
+    """The tensor is a view that autograd lets be written to: made one by one, under grad mode, of no leaf."""
+
+    name = "writable_view"
+
+    def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
+        assert guard.source is not None
+        at = rows.at(guard.source)
+        base = rows.add("slot", at, torch._C.TensorBase._base)
+        rows.add("constant", rows.add("slot", base, torch._C.TensorBase.is_leaf), False)
+        rows.add("view_made", at, _creation, int(_ORDINARY))
+        return (at,), None
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        tensor = values[0]
+        if not issubclass(type(tensor), torch.Tensor):
+            return False
+        base = _field(tensor, "_base")
+        return base is not None and not _field(base, "is_leaf") and bool(_creation(tensor) == _ORDINARY)
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return "is a view that may be written to"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        return f"{names[0]} was a view that autograd lets be written to, now it is none"

@@ -669,3 +669,38 @@ def test_a_key_whose_hash_is_python_code_is_guarded_as_absent():
 
     with graphlift.config.patch(check_guards=True):
         check(program, X, {Colour.RED: 3, "a": 1, 2: 2}, 2)
+
+
+class Measured:
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+
+class Judged:
+    def __init__(self, n):
+        self.n = n
+
+    def __bool__(self):
+        return self.n
+
+
+@pytest.mark.parametrize("values", [(1, 3, 2.0, 5.0, 2), (2.0, 3.0, 1), (1, 2, 3, -1, 0, -2, 4), ([], [1])])
+def test_numbers_that_vary_are_no_length_and_no_truth_unless_they_are(values):
+    def programs():
+        yield lambda x, n: (x + 1, len(Measured(n)))
+        yield lambda x, n: (x + 1, bool(Measured(n)))
+        yield lambda x, n: (x + 1, bool(Judged(n)))
+
+    def outcome(program, n):
+        try:
+            return program(X, n)[1]
+        except (TypeError, ValueError) as error:
+            return repr(error)
+
+    for program in programs():
+        compiled = graphlift.compile(program, backend="eager")
+        got = [outcome(compiled, n) for n in values]
+        assert repr(got) == repr([outcome(program, n) for n in values])

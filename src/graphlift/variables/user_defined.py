@@ -12,6 +12,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from types import BuiltinFunctionType, MemberDescriptorType
 from typing import Any, Final
 
+import torch
+
 from graphlift.errors import ObservedException
 from graphlift.heap import Handle
 from graphlift.operators import (
@@ -28,10 +30,12 @@ from graphlift.sources import InstanceDictSource, SlotSource, Source
 from graphlift.variables import namespace, rebuild
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps_if
+from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.keys import OpenKey, hash_of, known_hash
 from graphlift.variables.object_methods import C_METHODS, OBJECT_METHODS
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.numbers import index_
+from graphlift.variables.slots.truth import is_true
 from graphlift.variables.slots.type_lookup import (
     Binding,
     TypeAttr,
@@ -341,9 +345,9 @@ class UserDefinedObject(VariableTracker):
         result = self.special(tx, "__bool__")
         if not isinstance(result, NotImplementedType):
             answer = result.realize(tx)
-            if answer.is_constant() and not isinstance(answer.as_constant(), bool):
-                text = f"__bool__ should return bool, returned {type(answer.as_constant()).__name__}"
-                tx.raise_(TypeError, text)
+            kind = answer.python_type(tx)
+            if kind is not bool and not issubclass(kind, torch.Tensor):  # whose branch is a cut
+                tx.raise_(TypeError, f"__bool__ should return bool, returned {kind.__name__}")
             return bool(answer.as_constant()) if answer.is_constant() else answer
         if type_lookup(tx, self.cls, "__bool__") is None and type_lookup(tx, self.cls, "__len__") is None:
             return True
@@ -357,7 +361,7 @@ class UserDefinedObject(VariableTracker):
         if isinstance(result, NotImplementedType):
             return super().length(tx) if self.storage is None else self.storage.length(tx)
         count: VariableTracker = result.realize(tx)
-        if count.symbolic:
+        if count.symbolic and count.python_type(tx) is int and _is_natural(tx, count):
             return count
         value = index_(tx, count)
         if value > sys.maxsize or value < -sys.maxsize - 1:
@@ -506,6 +510,13 @@ class UserDefinedObject(VariableTracker):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.cls.__qualname__})"
+
+
+def _is_natural(tx: Tx, number: VariableTracker) -> bool:
+    """Whether a symbolic integer is not negative; assumed from now on."""
+    answer = number.compare(tx, ">=", ConstantVariable(0))
+    assert not isinstance(answer, NotImplementedType)
+    return is_true(tx, answer)
 
 
 def _is_none(tx: Tx, attr: TypeAttr) -> bool:

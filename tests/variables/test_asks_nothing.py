@@ -107,7 +107,7 @@ def test_a_class_with_names_that_are_no_strings_is_left_to_python() -> None:
 
         return program, (torch.ones(2),)
 
-    check_fresh(build, graphs=None, breaks=None)
+    check_fresh(build, graphs=None, breaks=None, recompiles=None)
 
 
 def test_a_class_that_the_frame_holds_is_found_among_the_subclasses_of_its_bases() -> None:

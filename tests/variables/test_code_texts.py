@@ -3,6 +3,7 @@
 import inspect
 import re
 import sys
+import types
 import typing
 import warnings
 from dataclasses import dataclass
@@ -214,3 +215,58 @@ def test_what_the_compiler_warns_of_it_says_at_each_run(text):
 
 def test_names_that_end_as_keywords_do_are_no_reason_to_cut():
     check(lambda x: (eval("bin(5), 3 if x is None else b_in", {"x": 1, "b_in": 2}), x * 2), torch.ones(2))
+
+
+def breaks():
+    graphlift.graph_break()
+    return 3
+
+
+def cut_in_a_text(x):
+    names = {"breaks": breaks}
+    exec("def outer(x):\n    y = x * 2\n    a = breaks()\n    breaks()\n    return y + a", names)
+    return names["outer"](x * 2), x + 1
+
+
+def cut_in_a_class_of_a_text(x):
+    names = {"breaks": breaks}
+    exec("def outer(x):\n    class A:\n        a = breaks()\n        b = x\n    return A.b + A.a", names)
+    return names["outer"](x * 2), x + 1
+
+
+def cut_of_a_copied_function(x, k=3):
+    def outer(x):
+        y = x * 2
+        breaks()
+        return y + k_global  # noqa: F821
+
+    copied = types.FunctionType(outer.__code__, {"breaks": breaks, "k_global": k})
+    graphlift.graph_break()
+    return copied(x) + 1
+
+
+@pytest.mark.parametrize("program", [cut_in_a_text, cut_in_a_class_of_a_text, cut_of_a_copied_function])
+def test_graphs_are_cut_in_functions_whose_globals_are_made_anew(program):
+    compiled, x = graphlift.compile(program, backend="eager"), torch.ones(2)
+    for _ in range(4):
+        for got, expected in zip(compiled(x), program(x), strict=True):
+            assert torch.equal(got, expected)
+
+
+def test_functions_of_one_code_with_other_globals():
+    def outer(x):
+        y = x * 2
+        breaks()
+        return y + k_global  # noqa: F821
+
+    def copied(k):
+        return types.FunctionType(outer.__code__, {"breaks": breaks, "k_global": k})
+
+    def calls(function, x):
+        return function(x) + 1
+
+    compiled, x = graphlift.compile(calls, backend="eager"), torch.ones(2)
+    kept = copied(5)
+    for k in (3, 3, 4, 3, 4):
+        assert torch.equal(compiled(copied(k), x), calls(copied(k), x))
+        assert torch.equal(compiled(kept, x), calls(kept, x))

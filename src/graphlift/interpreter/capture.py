@@ -82,6 +82,14 @@ def force_breaks(predicate: ForcedBreaks | None) -> ForcedBreaks | None:
     return former
 
 
+def module_of(module_globals: dict[str, Any]) -> ModuleType | None:
+    """The loaded module whose namespace it is; None for that of code run by ``exec`` and the like."""
+    name = module_globals.get("__name__")
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    found = isinstance(module, ModuleType) and module.__dict__ is module_globals
+    return module if found else None
+
+
 class Capture:
     """The shared state of one capture.
 
@@ -190,11 +198,8 @@ class Capture:
 
     def module_source(self, module_globals: dict[str, object]) -> Source | None:
         """The source of a loaded module's namespace, or None for graphlift's own and unknown ones."""
-        name = module_globals.get("__name__")
-        module = sys.modules.get(name) if isinstance(name, str) else None
-        if not isinstance(module, ModuleType) or module.__dict__ is not module_globals:
-            return None
-        if module.__name__.startswith("graphlift."):
+        module = module_of(module_globals)
+        if module is None or module.__name__.startswith("graphlift."):
             return None
         return self.object_source(module.__name__).child(ModuleDictSource, "__dict__")
 

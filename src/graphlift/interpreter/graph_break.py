@@ -20,6 +20,7 @@ from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.codegen.resume import Finish, Shape, operands_of
 from graphlift.errors import Unsupported
 from graphlift.interpreter.base import InstructionTranslatorBase
+from graphlift.interpreter.capture import module_of
 from graphlift.meta_propagation.state import SETTERS, WITHOUT_TRACE, changes_state, moved_counters
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
@@ -70,11 +71,20 @@ def frames_at(cut: Unsupported, root: InstructionTranslatorBase) -> list[Cut]:
     root.heap.rollback(innermost.heap)
     root.graph.rollback(innermost.graph)
     inner = [None, *frames[:-1]]
-    return [_cut_of(frame, called) for frame, called in zip(frames, inner, strict=True)][::-1]
+    outermost = root.frame.module_globals.real
+    return [_cut_of(frame, called, outermost) for frame, called in zip(frames, inner, strict=True)][::-1]
 
 
-def _cut_of(frame: InstructionTranslatorBase, inner: InstructionTranslatorBase | None) -> Cut:
-    """A frame at a cut, and what is left to do in it when the frame `inner` that it called has ended."""
+def _cut_of(
+    frame: InstructionTranslatorBase,
+    inner: InstructionTranslatorBase | None,
+    outermost: dict[str, Any] | None,
+) -> Cut:
+    """A frame at a cut, and what is left to do in it when the frame `inner` that it called has ended.
+
+    Arguments:
+        outermost: the global names of the outermost frame.
+    """
     snapshot = frame.snapshot
     assert snapshot is not None
     operands, finish = None, None
@@ -87,6 +97,9 @@ def _cut_of(frame: InstructionTranslatorBase, inner: InstructionTranslatorBase |
     namespace = frame.frame.module_globals.real
     if namespace is None:
         raise Unsupported(Reason.UNSUPPORTED_OPERATION, "a function whose globals are not known")
+    if namespace is not outermost and module_of(namespace) is None:
+        # A function of the same code may come with other globals next time; this one's segments run in these.
+        raise Unsupported(Reason.UNSUPPORTED_OPERATION, "a function whose globals are no module's")
     shape, values = frame.frame.shape_at(snapshot.index, stack)
     values += needed
     return Cut(

@@ -225,11 +225,14 @@ def settle_line(outcome: Outcome) -> None:
 def settle_depth(outcome: Outcome) -> None:
     """A recursion without end is told in the words of what happened to be called last: a frame or C code.
 
-    It ends some frames later where functions that it calls are done inline, so each place counts once.
+    It ends some frames later where functions that it calls are done inline, and in one or another of its
+    lines: the places that come again count once each, and what is behind them not at all.
     """
     error, said = outcome.error, "maximum recursion depth exceeded"
     if isinstance(error, RecursionError):
-        outcome.frames = list(dict.fromkeys(outcome.frames))
+        often = Counter(outcome.frames)
+        last = max((at for at, place in enumerate(outcome.frames) if often[place] > 1), default=None)
+        outcome.frames = list(dict.fromkeys(outcome.frames[: None if last is None else last + 1]))
     while error is not None:
         if isinstance(error, RecursionError) and str(error).startswith(said):
             error.args = (said,)

@@ -716,3 +716,26 @@ def test_abstract_classes_ask_for_names_that_are_set_on_classes_that_exist():
         return program, (torch.ones(2),)
 
     check_fresh(make, graphs=None, breaks=None, recompiles=None)
+
+
+def test_none_on_a_class_made_inside_says_that_it_cannot():
+    def refused(x):
+        class Item:
+            __hash__ = None
+            __reversed__ = None
+
+            def __len__(self):
+                return 1
+
+            def __getitem__(self, index):
+                return index
+
+        seen = []
+        for attempt in (hash, reversed, lambda item: {item: 1}, lambda item: {item}, lambda item: item in {}):
+            try:
+                attempt(Item())
+            except TypeError as error:
+                seen.append(str(error))
+        return seen, x * 2
+
+    check(refused, torch.ones(2))

@@ -107,7 +107,7 @@ class UserDefinedObject(VariableTracker):
 
     def hash_key(self, tx: Tx) -> Hashable:
         attr = type_lookup(tx, self.cls, "__hash__")
-        if attr is None or (attr.raw is None and attr.written is None):
+        if attr is None or attributes.is_none(tx, attr):
             return self.type_error(tx, "unhashable type: '{}'")
         if attr.raw is _OBJECT_HASH:
             return self.identity(tx)  # no other object has this hash, so that nobody asks `__eq__`
@@ -326,7 +326,7 @@ class UserDefinedObject(VariableTracker):
             if attr is not None and self.storage is None and attr.owner is not object:
                 self.refuse(tx, f"{name!r} of {attr.owner.__qualname__}")
             return NOT_IMPLEMENTED
-        if attr.binding is Binding.PLAIN and name in _NONE_MEANS and _is_none(tx, attr):
+        if attr.binding is Binding.PLAIN and name in _NONE_MEANS and attributes.is_none(tx, attr):
             return self.type_error(tx, _NONE_MEANS[name])
         if name in _LAST and tx.takes(name, self) and attr.binding is Binding.FUNCTION:
             tx.last_call(attr.value(tx), _LAST[name])
@@ -517,13 +517,6 @@ def _is_natural(tx: Tx, number: VariableTracker) -> bool:
     answer = number.compare(tx, ">=", ConstantVariable(0))
     assert not isinstance(answer, NotImplementedType)
     return is_true(tx, answer)
-
-
-def _is_none(tx: Tx, attr: TypeAttr) -> bool:
-    if attr.written is None:
-        return attr.raw is None
-    value = attr.written.realize(tx)
-    return value.is_constant() and value.as_constant() is None
 
 
 def c_new(cls: type) -> Any:

@@ -96,7 +96,7 @@ def _reversed(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapp
     kind = operand.python_type(tx)
     attr = type_lookup(tx, kind, "__reversed__")
     if attr is not None:
-        if attr.raw is None and attr.written is None:
+        if attributes.is_none(tx, attr):
             operand.type_error(tx, "'{}' object is not reversible")
         return attributes.call_attr(tx, attr, operand, kind, [])
     if type_lookup(tx, kind, "__getitem__") is None or issubclass(kind, dict | set | frozenset):

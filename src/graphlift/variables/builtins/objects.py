@@ -283,6 +283,6 @@ def _get_ident(tx: Tx) -> Any:
 def _hash(tx: Tx, value: Var) -> Any:
     operand: VariableTracker = value.realize(tx)
     attr = attributes.user_special(tx, operand, "__hash__")
-    if attr is None or (attr.raw is None and attr.written is None):
+    if attr is None or attributes.is_none(tx, attr):
         return keys.hash_(tx, operand)
     return keys.hash_of(tx, attributes.call_attr(tx, attr, operand, operand.python_type(tx), []))

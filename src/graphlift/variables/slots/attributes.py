@@ -423,6 +423,14 @@ def user_special(tx: Tx, a: VariableTracker, name: str) -> TypeAttr | None:
     return attr
 
 
+def is_none(tx: Tx, attr: TypeAttr) -> bool:
+    """Whether None stands on the class, by which it says that it cannot do this."""
+    if attr.written is None:
+        return attr.raw is None
+    value = attr.written.realize(tx)
+    return value.is_constant() and value.as_constant() is None
+
+
 def check_nearest(tx: Tx, descriptor: Any, cls: type) -> None:
     """Break where a C method is asked for past one of the same name of a C class nearer to `cls`: it is that
     one which an object's tracker models. Those of exceptions do the same."""

@@ -215,7 +215,7 @@ gl_cache_match(GlCache *cache, PyObject *function, PyObject *const *params, PyOb
         if (!entry->valid) {
             continue;
         }
-        int holds = gl_guard_run(entry->guards, function, params, cache->nparams, bound);
+        int holds = gl_entry_holds(entry, function, params, cache->nparams, bound);
         if (holds != 0) {
             found = holds > 0 ? (GlEntry *)Py_NewRef(entry) : NULL;
             break;

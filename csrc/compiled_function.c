@@ -240,7 +240,7 @@ match_newest(GlCache *cache, PyObject *function, PyObject *const *params, PyObje
         return NULL;
     }
     Py_INCREF(entry);
-    if (GL_UNLIKELY(gl_guard_run(entry->guards, function, params, cache->nparams, bound) <= 0)) {
+    if (GL_UNLIKELY(gl_entry_holds(entry, function, params, cache->nparams, bound) <= 0)) {
         PyErr_Clear();
         Py_DECREF(entry);
         return NULL;

@@ -153,6 +153,19 @@ GlCodeRecord *gl_code_record(PyCodeObject *code);
 /* The same, made when absent; NULL with MemoryError set. */
 GlCodeRecord *gl_code_record_make(PyCodeObject *code);
 
+/* Whether an entry stands for a call: 1, with the binding (or NULL) in `*bound`, 0, or -1 with an error set. What its
+ * code calls has names among the global ones, so a function of the same code with others is another matter. */
+static inline int
+gl_entry_holds(GlEntry *entry, PyObject *function, PyObject *const *params, Py_ssize_t nparams, PyObject **bound)
+{
+    PyFunctionObject *captured = (PyFunctionObject *)entry->function;
+    if (GL_UNLIKELY(captured != NULL && captured->func_globals != ((PyFunctionObject *)function)->func_globals)) {
+        *bound = NULL;
+        return 0;
+    }
+    return gl_guard_run(entry->guards, function, params, nparams, bound);
+}
+
 /* How many flat parameters a code object takes. */
 Py_ssize_t gl_code_nparams(PyCodeObject *code);
 

@@ -22,7 +22,7 @@ from graphlift.guards.compile import CompiledGuards, compile_guards, guard_costs
 from graphlift.guards.explain import failed_guard
 from graphlift.guards.guard import Guard
 from graphlift.guards.holding import NotGuardableError
-from graphlift.interpreter.capture import Capture, forced_breaks, module_of
+from graphlift.interpreter.capture import Capture, forced_breaks
 from graphlift.interpreter.graph_break import Cut, SegmentName
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
 from graphlift.meta_propagation.state import changes_state
@@ -31,7 +31,7 @@ from graphlift.profile import FunctionClock, GuardCost, Profile
 from graphlift.quiet import capturing, collector_back, collector_paused
 from graphlift.reasons import Reason
 from graphlift.segments import Segment, Segments
-from graphlift.sources import FunctionFieldSource, FunctionSource, Source
+from graphlift.sources import Source
 from graphlift.user_frames import Place, UserFrame
 
 _product_numbers = itertools.count()
@@ -85,8 +85,11 @@ def recompile_reasons(cache: _C.Cache, function: FunctionType, params: tuple[Any
         published = entry.data
         if isinstance(published, Published):
             failure = failed_guard(published.guards, function, params)
+            captured: Any = entry.function
             if failure is not None:
                 sentences.append(failure[1])
+            elif captured is not None and captured.__globals__ is not function.__globals__:
+                sentences.append(f"`{function.__qualname__}` was a function with other global names")
     return sentences
 
 
@@ -271,22 +274,11 @@ class Conversion:
             code = emitted.as_function()
             if config.verify_bytecode:
                 verify_code(code)
-        namespace = self.function.__globals__
-        namespace.update(globals_)
         with self._phase("guards"):
             relations = [Guard("expression", None, items) for items in graph.shape_guards()]
-            if module_of(namespace) is None:  # the same code may run in another, which lacks our names
-                own = FunctionSource(None, self.function.__qualname__).child(
-                    FunctionFieldSource, "__globals__"
-                )
-                names = [*globals_, *(segment.name_in(namespace) for segment in used[:1])]
-                relations.append(Guard("has_key", own, (names[0],)))
-            try:
-                guards = self._guards([*translation.assumptions, *relations], emitted.bound)
-            except BaseException:
-                for product in globals_:
-                    del namespace[product]
-                raise
+            guards = self._guards([*translation.assumptions, *relations], emitted.bound)
+        namespace = self.function.__globals__
+        namespace.update(globals_)
         worth = absorbed // _PYTHON_STEPS + _computing(graph)
         published = Published(guards, tuple(globals_), namespace, used, worth, self.id)
         if events.listening(events.BytecodeMade):

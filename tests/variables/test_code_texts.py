@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import graphlift
+from graphlift import events
 from graphlift.testing import check
 
 X = torch.ones(2, 2)
@@ -270,3 +271,24 @@ def test_functions_of_one_code_with_other_globals():
     for k in (3, 3, 4, 3, 4):
         assert torch.equal(compiled(copied(k), x), calls(copied(k), x))
         assert torch.equal(compiled(kept, x), calls(kept, x))
+
+
+def of_this_module(x):
+    y = x * 2
+    breaks()
+    return y + 1
+
+
+def test_a_function_of_a_module_and_one_of_its_code_with_other_globals():
+    reasons = []
+
+    def calls(function, x):
+        return function(x) + 1
+
+    compiled, x = graphlift.compile(calls, backend="eager"), torch.ones(2)
+    copied = types.FunctionType(of_this_module.__code__, {"breaks": breaks})
+    with events.subscribed(lambda event: reasons.extend(event.failures), events.Recompiling):
+        for function in (of_this_module, copied, of_this_module, copied, of_this_module):
+            assert torch.equal(compiled(function, x), calls(function, x))
+    told = "`of_this_module` was a function with other global names"
+    assert any(told in reason for reason in reasons)

@@ -63,6 +63,17 @@ def wraps_if(test: Callable[[Any], bool], order: int) -> Callable[[WrapT], WrapT
     return register
 
 
+def pinned(tracker: Callable[[Any, Source | None], Var]) -> Wrap:
+    """The rule for objects that are what they are: guarded by identity, their tracker made of them alone."""
+
+    def wrap(tx: Tx, value: Any, source: Source | None) -> Var:
+        if source is not None:
+            tx.guard("is", source, value)
+        return tracker(value, source)
+
+    return wrap
+
+
 def maker(function: F) -> F:
     """Fill in the maker of `protocol.Make` that has the function's name (its first argument is `tx`)."""
     _enter(function.__name__, function)

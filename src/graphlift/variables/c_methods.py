@@ -19,7 +19,7 @@ from typing import Any, Final
 from graphlift.protocol import Codegen, Tx
 from graphlift.sources import SlotSource, Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker, c_name
-from graphlift.variables.builder import maker, wraps, wraps_if
+from graphlift.variables.builder import maker, pinned, wraps, wraps_if
 from graphlift.variables.classes import CLASS_METHODS, ClassVariable
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
@@ -276,9 +276,7 @@ class MethodDescriptorVariable(ConstantVariable):
         return f"MethodDescriptorVariable({self.value.__qualname__})"
 
 
-@wraps(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-def wrap_method_descriptor(tx: Tx, value: Any, source: Source | None) -> MethodDescriptorVariable:
-    """An unbound method of a C type."""
-    if source is not None:
-        tx.guard("is", source, value)
-    return MethodDescriptorVariable(value, source)
+# An unbound method of a C type.
+wraps(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)(
+    pinned(MethodDescriptorVariable)
+)

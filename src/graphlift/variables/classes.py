@@ -19,7 +19,7 @@ from graphlift.reasons import Reason
 from graphlift.sources import AttrSource, SlotSource, Source
 from graphlift.variables import namespace
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker, c_name
-from graphlift.variables.builder import wraps_if
+from graphlift.variables.builder import pinned, wraps_if
 from graphlift.variables.class_dicts import ClassDictVariable
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.object_methods import OBJECT_METHODS, constant_name
@@ -608,9 +608,5 @@ class NewFunctionVariable(ConstantVariable):
         codegen.load_object(self.value)
 
 
-@wraps_if(_is_new, order=25)
-def wrap_new(tx: Tx, value: Any, source: Source | None) -> NewFunctionVariable:
-    """The ``__new__`` of a C class."""
-    if source is not None:
-        tx.guard("is", source, value)
-    return NewFunctionVariable(value, source)
+# The ``__new__`` of a C class.
+wraps_if(_is_new, order=25)(pinned(NewFunctionVariable))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from types import CodeType
-from typing import Any
 
-from graphlift.protocol import Codegen, Tx, Var
-from graphlift.sources import Source
+from graphlift.protocol import Codegen, Tx
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.builder import wraps
+from graphlift.variables.builder import pinned, wraps
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import wrap
 
@@ -53,8 +51,4 @@ class CodeVariable(ConstantVariable):
         codegen.load_const(self.value)
 
 
-@wraps(CodeType)
-def _wrap(tx: Tx, value: Any, source: Source | None) -> Var:
-    if source is not None:
-        tx.guard("is", source, value)
-    return CodeVariable(value, source)
+wraps(CodeType)(pinned(CodeVariable))

@@ -10,10 +10,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 from graphlift.errors import ObservedException
-from graphlift.protocol import Codegen, Tx, Var
-from graphlift.sources import Source
+from graphlift.protocol import Codegen, Tx
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
-from graphlift.variables.builder import wraps
+from graphlift.variables.builder import pinned, wraps
 from graphlift.variables.classes import CLASS_METHODS, ClassVariable
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.sequences import TupleVariable
@@ -94,12 +93,8 @@ class GenericAliasVariable(ConstantVariable):
         return f"GenericAliasVariable({self.value!r})"
 
 
-@wraps(types.GenericAlias)
-def wrap_alias(tx: Tx, value: Any, source: Source | None) -> Var:
-    """An alias that exists: pinned by its identity."""
-    if source is not None:
-        tx.guard("is", source, value)
-    return GenericAliasVariable(value, source)
+# An alias that exists: pinned by its identity.
+wraps(types.GenericAlias)(pinned(GenericAliasVariable))
 
 
 _KINDS: Final[tuple[type, ...]] = (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Sequence
-from typing import Any, Final, Generic, NamedTuple, NoReturn, cast
+from typing import Any, Final, Generic, NoReturn, cast
 
 import torch
 
@@ -28,7 +28,7 @@ from graphlift.variables.iterators import (
     SequenceIteratorVariable,
 )
 from graphlift.variables.ranges import SliceVariable
-from graphlift.variables.slots import attributes, iteration, operators, text
+from graphlift.variables.slots import iteration, operators, text
 from graphlift.variables.slots.numbers import has_index, index_, position, repeat_count
 from graphlift.variables.slots.type_lookup import made_tracker
 
@@ -381,22 +381,6 @@ def adds_names_only(cls: type) -> bool:
 def wrap_named_tuple(tx: Tx, value: tuple[Any, ...], source: Source | None) -> Var:
     """A named tuple or a result of a torch function."""
     return wrap_tuple(tx, value, source)
-
-
-class _Sample(NamedTuple):
-    field: int
-
-
-@attributes.binds(type(_Sample.__dict__["field"]))
-def _bind_field(tx: Tx, attr: Any, obj: VariableTracker | None, cls: type) -> Any:
-    """A field of a named tuple, read from the tuple."""
-    if obj is None:
-        return attr.value(tx)
-    index = attr.raw.__reduce__()[1][0]
-    beneath = storage(obj)
-    if not isinstance(beneath, TupleVariable):
-        beneath.refuse(tx, "a field of a named tuple")
-    return beneath.items[index]
 
 
 @makes("tuple")

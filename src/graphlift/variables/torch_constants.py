@@ -11,11 +11,10 @@ from typing import Any, Final, NoReturn
 
 import torch
 
-from graphlift.protocol import Tx, Var
+from graphlift.protocol import Tx
 from graphlift.reasons import Reason
-from graphlift.sources import Source
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.builder import CONSTANT_TYPES, wrap_constant, wraps
+from graphlift.variables.builder import CONSTANT_TYPES, pinned, wrap_constant, wraps
 from graphlift.variables.constant import ConstantVariable, special_method
 from graphlift.variables.folding import FOLDABLE
 
@@ -37,8 +36,4 @@ def _set_device(
     tx.fail(Reason.UNSUPPORTED_CONTEXT_MANAGER, "a torch.device as a context manager")
 
 
-@wraps(torch.finfo, torch.iinfo)
-def _wrap_info(tx: Tx, value: Any, source: Source | None) -> Var:
-    if source is not None:
-        tx.guard("is", source, value)
-    return ConstantVariable(value, source)
+wraps(torch.finfo, torch.iinfo)(pinned(ConstantVariable))

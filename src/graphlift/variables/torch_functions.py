@@ -19,7 +19,7 @@ from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.builder import maker, wraps, wraps_if
+from graphlift.variables.builder import maker, pinned, wraps, wraps_if
 from graphlift.variables.folding import as_host, fold
 from graphlift.variables.graph_calls import graph_call
 
@@ -173,11 +173,9 @@ def _wrap_custom_op(tx: Tx, value: CustomOpDef, source: Source | None) -> Var:
     return TorchFunctionVariable(value._opoverload, source)
 
 
-@wraps(torch._ops._Ops, torch._ops._OpNamespace, type(torch._VF), type(torch._C._VariableFunctions))
-def _wrap_namespace(tx: Tx, value: Any, source: Source | None) -> Var:
-    if source is not None:
-        tx.guard("is", source, value)
-    return TorchNamespaceVariable(value, source)
+wraps(torch._ops._Ops, torch._ops._OpNamespace, type(torch._VF), type(torch._C._VariableFunctions))(
+    pinned(TorchNamespaceVariable)
+)
 
 
 @maker

@@ -7,11 +7,11 @@ from _collections import _tuplegetter  # type: ignore[import-not-found]
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from graphlift.protocol import Codegen, Tx, Var
+from graphlift.protocol import Codegen, Tx
 from graphlift.reasons import Reason
 from graphlift.sources import Source
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.builder import wraps
+from graphlift.variables.builder import pinned, wraps
 from graphlift.variables.classes import constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.sequences import storage
@@ -44,11 +44,7 @@ class TupleFieldVariable(VariableTracker):
         codegen.call(_tuplegetter, [ConstantVariable(part) for part in self.value.__reduce__()[1]])
 
 
-@wraps(_tuplegetter)
-def _wrap(tx: Tx, value: Any, source: Source | None) -> Var:
-    if source is not None:
-        tx.guard("is", source, value)
-    return TupleFieldVariable(value, source)
+wraps(_tuplegetter)(pinned(TupleFieldVariable))
 
 
 @constructs(_tuplegetter, whole=True)

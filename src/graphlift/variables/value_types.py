@@ -18,7 +18,7 @@ from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source, StateSource
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.builder import wraps
+from graphlift.variables.builder import pinned, wraps
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import INDEXED, ConstantVariable, special_method
 from graphlift.variables.folding import FOLDABLE, MADE_ANEW, fold, known_all
@@ -168,11 +168,7 @@ FOLDABLE.add(Struct)
 MADE_ANEW[Struct] = StructVariable
 
 
-@wraps(Struct)
-def _wrap_struct(tx: Tx, value: Any, source: Source | None) -> Var:
-    if source is not None:
-        tx.guard("is", source, value)
-    return ConstantVariable(value, source)
+wraps(Struct)(pinned(ConstantVariable))
 
 
 @constructs(Struct, whole=True)
@@ -186,11 +182,7 @@ def _make_struct(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: M
 # --- regular expressions ------------------------------------------------------------------------------------
 
 
-@wraps(re.Pattern)
-def _wrap_pattern(tx: Tx, value: Any, source: Source | None) -> Var:
-    if source is not None:
-        tx.guard("is", source, value)
-    return ConstantVariable(value, source)
+wraps(re.Pattern)(pinned(ConstantVariable))
 
 
 @special_method(re.Pattern, "finditer")

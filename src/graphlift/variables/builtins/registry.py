@@ -13,10 +13,9 @@ from typing import Any, Final, TypeVar, cast
 
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
-from graphlift.sources import Source
 from graphlift.variables import misfits
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.builder import wraps_if
+from graphlift.variables.builder import pinned, wraps_if
 from graphlift.variables.builtin_object import Method
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import fold, known_all, wrap
@@ -117,9 +116,5 @@ def has_model(value: object) -> bool:
         return False
 
 
-@wraps_if(has_model, order=28)
-def wrap_builtin(tx: Tx, value: Any, source: Source | None) -> BuiltinVariable:
-    """A known C function: pinned by its identity."""
-    if source is not None:
-        tx.guard("is", source, value)
-    return BuiltinVariable(value, source)
+# A known C function: pinned by its identity.
+wraps_if(has_model, order=28)(pinned(BuiltinVariable))

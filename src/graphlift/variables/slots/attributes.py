@@ -379,6 +379,7 @@ def binds(kind: type) -> Callable[[Binder], Binder]:
     """Register how descriptors of exactly this class bind, where their own ``__get__`` is not followed."""
 
     def register(binder: Binder) -> Binder:
+        assert kind not in _DESCRIPTOR_RULES, kind
         _DESCRIPTOR_RULES[kind] = binder
         return binder
 

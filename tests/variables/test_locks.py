@@ -178,3 +178,32 @@ def test_what_a_lock_protects_is_written_before_it_is_let_go():
     for thread in threads:
         thread.join()
     assert counter.n == 600
+
+
+@pytest.mark.parametrize("make", [threading.Lock, threading.RLock])
+def test_that_a_lock_is_held_is_no_lasting_assumption(make):
+    def lets_go(lock, log, x):
+        lock.release()
+        log.append("behind")
+        return x * 2
+
+    def lets_go_twice(lock, log, x):
+        lock.release()
+        lock.release()
+        log.append("behind")
+        return x * 2
+
+    def told(function, times):
+        lock, log = make(), []
+        for _ in range(times):
+            lock.acquire()
+        try:
+            function(lock, log, torch.ones(2))
+        except RuntimeError as error:
+            log.append(str(error))
+        return log
+
+    for program in (lets_go, lets_go_twice):
+        compiled = graphlift.compile(program, backend="eager")
+        for times in (1, 0, 1):
+            assert told(compiled, times) == told(program, times)

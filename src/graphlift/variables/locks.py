@@ -15,7 +15,7 @@ from typing import Any, Final
 from graphlift.heap import Handle
 from graphlift.protocol import Codegen, Tx, Where
 from graphlift.reasons import Reason
-from graphlift.sources import ObjectSource
+from graphlift.sources import ObjectSource, StateSource
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import constructs
@@ -129,6 +129,9 @@ class _Outside:
 
 _OUTSIDE: Final = _Outside()
 
+#: Where `tx.reads` keeps them.
+_RELEASES: Final = (0, ("locks",))
+
 
 class ReleasesVariable(VariableTracker):
     """The locks to be let go, as an object in the ledger of effects."""
@@ -149,32 +152,38 @@ class ReleasesVariable(VariableTracker):
 
 
 def _put_off(tx: Tx, lock: Any, where: Where) -> None:
-    key = (0, ("locks",))
-    handle: Handle | None = tx.reads.get(key)
+    handle: Handle | None = tx.reads.get(_RELEASES)
     if handle is None:
-        handle = tx.reads[key] = Handle(_OUTSIDE, ObjectSource(None, "locks"))
+        handle = tx.reads[_RELEASES] = Handle(_OUTSIDE, ObjectSource(None, "locks"))
         handle.items = []
         handle.tracker = ReleasesVariable()
     assert handle.items is not None
     tx.heap.splice(handle, len(handle.items), len(handle.items), [(lock, where)])
 
 
-def _is_held(lock: Any) -> bool:
-    """Whether letting it go now would be right."""
-    return bool(lock.locked() if type(lock) is _LOCK else lock._is_owned())
+#: What tells whether letting a lock go is right: it is held, or held by this thread.
+_HELD: Final[dict[type, Any]] = {_LOCK: _LOCK.locked, _RLOCK: vars(_RLOCK)["_is_owned"]}
+
+
+def _check_held(tx: Tx, lock: Any) -> None:
+    """Guard that the lock is held; breaks where it is not, or was let go by this capture already."""
+    held = _HELD[type(lock.value)]
+    before: Handle | None = tx.reads.get(_RELEASES)
+    pending = before is not None and any(other is lock for other, _ in before.items or ())
+    if pending or lock.source is None or not held(lock.value):
+        tx.fail(Reason.SIDE_EFFECT, "letting go a lock where that may fail")
+    tx.guard("constant", lock.source.child(StateSource, held), True)
 
 
 def _release(tx: Tx, self: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    if tx.is_watched() or not _is_held(self.value):
-        tx.fail(Reason.SIDE_EFFECT, "letting go a lock where that may fail")
-    _put_off(tx, self, tx.where())
-    return tx.make.constant(None)
+    if tx.is_watched():
+        tx.fail(Reason.SIDE_EFFECT, "letting go a lock where its failure would be handled")
+    return _leave(tx, self, args, kwargs)
 
 
 def _leave(tx: Tx, self: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The end of a ``with``, which has taken it."""
-    if not _is_held(self.value):
-        tx.fail(Reason.SIDE_EFFECT, "letting go a lock where that may fail")
+    _check_held(tx, self)
     _put_off(tx, self, tx.where())
     return tx.make.constant(None)
 

@@ -85,28 +85,35 @@ def fold(tx: Tx, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Var
     try:
         value = function(*args, **kwargs)
     except Exception as error:
-        if type(error) is ValueError:
+        if type(error) is ValueError and any(_is_long(arg) or _holds_large(arg) for arg in args):
             _limit_of_digits(tx)
         tx.raise_real(error)
-    if _has_many_digits(value, args):
+    return computed(tx, value, args)
+
+
+def computed(tx: Tx, value: Any, args: Sequence[Any]) -> VariableTracker:
+    """The tracker of what a function gave for arguments, host values all."""
+    if any(map(_holds_large, args)) if _is_long(value) else any(map(_is_long, args)) and _holds_large(value):
         _limit_of_digits(tx)
     return wrap(tx, value)
 
 
-#: Digits that Python converts to and from text whatever its limit.
+#: Digits that Python converts to and from text whatever its limit, and bits of a number that may have more.
 _DIGITS: Final = sys.int_info.str_digits_check_threshold
-
-#: Bits of a number that may have more of them.
 _BITS: Final = 3 * _DIGITS
 
 
-def _has_many_digits(value: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a number so long was made of text, or may have been written to it, that the limit was asked."""
-    if type(value) is int:
-        return _bits(value) > _BITS and any(isinstance(arg, str | bytes) for arg in args)
-    if type(value) is not str or len(value) <= _DIGITS:
-        return False
-    return any(_bits(arg) > _BITS or isinstance(arg, list | tuple | dict | set | frozenset) for arg in args)
+def _is_long(value: Any) -> bool:
+    """Whether it is a text with room for so many digits."""
+    return isinstance(value, str | bytes) and len(value) > _DIGITS
+
+
+def _holds_large(value: Any, depth: int = 0) -> bool:
+    """Whether it is, or holds, a number with so many digits."""
+    if isinstance(value, list | tuple | set | frozenset | dict) and depth < DEPTH_LIMIT:
+        held = (*value, *value.values()) if isinstance(value, dict) else value
+        return any(_holds_large(item, depth + 1) for item in held)
+    return _bits(value) > _BITS
 
 
 def _limit_of_digits(tx: Tx) -> None:

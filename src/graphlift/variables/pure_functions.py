@@ -28,7 +28,7 @@ from graphlift.protocol import Tx
 from graphlift.reasons import Reason
 from graphlift.variables.builtins.registry import PURE
 from graphlift.variables.constant import beneath
-from graphlift.variables.folding import known_all, wrap
+from graphlift.variables.folding import computed, known_all
 from graphlift.variables.functions import Model, models
 
 _FUNCTIONS: Final = (
@@ -70,7 +70,7 @@ def _computed(function: FunctionType) -> Model:
             tx.fail(
                 Reason.SKIPPED_CALLABLE, f"{function.__qualname__}(), which raises {type(error).__name__}"
             )
-        return wrap(tx, result)
+        return computed(tx, result, [*values[0], *values[1].values()])
 
     return model
 

@@ -18,7 +18,6 @@ from graphlift.sources import ObjectSource, Source, StateSource
 from graphlift.variables.base import NOT_IMPLEMENTED, UNKNOWN, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps
 from graphlift.variables.builtin_object import BuiltinObjectVariable, make_list, make_tuple
-from graphlift.variables.builtins.output import Call, put_off
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.decimal_contexts import (
@@ -29,6 +28,7 @@ from graphlift.variables.decimal_contexts import (
     set_flags,
 )
 from graphlift.variables.folding import known, wrap
+from graphlift.variables.put_off import Call, calls_put_off, put_off
 from graphlift.variables.user_defined import wrap_object
 
 _METHODS: Final = {
@@ -200,9 +200,8 @@ def _made(tx: Tx, result: Any) -> VariableTracker:
 
 
 def _put_off_flags(tx: Tx, flags: tuple[str, ...]) -> None:
-    before: Any = tx.reads.get((0, ("output",)))
-    for call in (before.items if before is not None else None) or ():
-        if call.function is set_flags and set(flags) <= set(call.args[0].as_constant()):
+    for call in calls_put_off(tx):
+        if call.function is set_flags and set(flags) <= set(call.args[0].realize(tx).as_constant()):
             return
     put_off(tx, Call(set_flags, (ConstantVariable(flags),), {}, tx.where()))
 

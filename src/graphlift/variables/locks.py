@@ -13,15 +13,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from graphlift.heap import Handle
-from graphlift.protocol import Codegen, Tx, Where
+from graphlift.protocol import Codegen, Tx
 from graphlift.reasons import Reason
-from graphlift.sources import ObjectSource, StateSource
+from graphlift.sources import StateSource
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.functions import models
 from graphlift.variables.object_methods import C_METHODS
+from graphlift.variables.put_off import Call, calls_put_off, put_off
 from graphlift.variables.user_defined import UserDefinedObject
 
 _LOCK: Final = type(_thread.allocate_lock())
@@ -123,44 +124,6 @@ def _rlock(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 # --- that existed ---------------------------------------------------------------------------------
 
 
-class _Outside:
-    """Stands for all locks that existed as something that the program writes to."""
-
-
-_OUTSIDE: Final = _Outside()
-
-#: Where `tx.reads` keeps them.
-_RELEASES: Final = (0, ("locks",))
-
-
-class ReleasesVariable(VariableTracker):
-    """The locks to be let go, as an object in the ledger of effects."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        self.source = None
-
-    def write_back(self, codegen: Codegen, handle: Handle) -> None:
-        """Let them go when all other effects are done."""
-        codegen.at_last(lambda: self._release(codegen, handle))
-
-    def _release(self, codegen: Codegen, handle: Handle) -> None:
-        for lock, where in handle.items or ():
-            with codegen.standing_at(where):
-                codegen.run(type(lock.value).release, [lock])
-
-
-def _put_off(tx: Tx, lock: Any, where: Where) -> None:
-    handle: Handle | None = tx.reads.get(_RELEASES)
-    if handle is None:
-        handle = tx.reads[_RELEASES] = Handle(_OUTSIDE, ObjectSource(None, "locks"))
-        handle.items = []
-        handle.tracker = ReleasesVariable()
-    assert handle.items is not None
-    tx.heap.splice(handle, len(handle.items), len(handle.items), [(lock, where)])
-
-
 #: What tells whether letting a lock go is right: it is held, or held by this thread.
 _HELD: Final[dict[type, Any]] = {_LOCK: _LOCK.locked, _RLOCK: vars(_RLOCK)["_is_owned"]}
 
@@ -168,8 +131,7 @@ _HELD: Final[dict[type, Any]] = {_LOCK: _LOCK.locked, _RLOCK: vars(_RLOCK)["_is_
 def _check_held(tx: Tx, lock: Any) -> None:
     """Guard that the lock is held; breaks where it is not, or was let go by this capture already."""
     held = _HELD[type(lock.value)]
-    before: Handle | None = tx.reads.get(_RELEASES)
-    pending = before is not None and any(other is lock for other, _ in before.items or ())
+    pending = any(call.args[0] is lock for call in calls_put_off(tx, at_last=True))
     if pending or lock.source is None or not held(lock.value):
         tx.fail(Reason.SIDE_EFFECT, "letting go a lock where that may fail")
     tx.guard("constant", lock.source.child(StateSource, held), True)
@@ -184,7 +146,7 @@ def _release(tx: Tx, self: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 def _leave(tx: Tx, self: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The end of a ``with``, which has taken it."""
     _check_held(tx, self)
-    _put_off(tx, self, tx.where())
+    put_off(tx, Call(type(self.value).release, (self,), {}, tx.where()), at_last=True)
     return tx.make.constant(None)
 
 

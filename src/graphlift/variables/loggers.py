@@ -21,6 +21,7 @@ from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.exceptions import ExceptionVariable
 from graphlift.variables.functions import Model, models
 from graphlift.variables.lazy import LazyVariableTracker
+from graphlift.variables.put_off import Call, put_off
 from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.slots import attributes
 
@@ -72,11 +73,9 @@ def _log(
         _check_format(tx, given, encodings, call)
         error = _handled(tx, kwargs.get("exc_info"), encodings, call) if kwargs or name == "exception" else []
         place = ConstantVariable(_place(tx, call))
-        output.put_off(
+        put_off(
             tx,
-            output.Call(
-                _emit, (logger, level, place, ConstantVariable(len(error)), *error, *given), {}, tx.where()
-            ),
+            Call(_emit, (logger, level, place, ConstantVariable(len(error)), *error, *given), {}, tx.where()),
         )
     return tx.make.constant(None)
 

@@ -14,20 +14,19 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 import torch
 
 from graphlift.errors import Unsupported
-from graphlift.heap import Handle
-from graphlift.protocol import Codegen, Tx, Var, Where
+from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
-from graphlift.sources import ObjectSource
 from graphlift.variables.base import UNKNOWN, VariableTracker
 from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.folding import FOLDABLE, known
 from graphlift.variables.lazy import LazyVariableTracker
 from graphlift.variables.library_objects import LibraryObjectVariable
+from graphlift.variables.put_off import Call, calls_put_off, put_off
 from graphlift.variables.sequences import TupleVariable
 from graphlift.variables.slots import attributes, text
 from graphlift.variables.symbolic import SymNodeVariable
@@ -38,60 +37,6 @@ from graphlift.variables.user_defined import UserDefinedObject
 _NUMBERS: Final = frozenset({int, float, bool, complex, type(None)})
 
 _TEXT_STREAMS: Final = (io.TextIOWrapper, io.StringIO)
-
-
-class Call(NamedTuple):
-    """One call that is put off.
-
-    Attributes:
-        function: what is called, a function that belongs to the process.
-        args, kwargs: trackers of immutable values and of plain streams.
-        where: the call's place in the user's program.
-    """
-
-    function: Any
-    args: tuple[Var, ...]
-    kwargs: dict[str, Var]
-    where: Where
-
-
-class _Outside:
-    """Stands for the outside world as something that the program writes to."""
-
-
-_OUTSIDE: Final = _Outside()
-
-
-class OutputVariable(VariableTracker):
-    """The calls that were put off, as an object in the ledger of effects."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        self.source = None
-
-    def write_back(self, codegen: Codegen, handle: Handle) -> None:
-        """Emit the calls."""
-        for call in handle.items or ():
-            with codegen.standing_at(call.where):
-                codegen.run(call.function, call.args, call.kwargs)
-
-
-def put_off(tx: Tx, call: Call) -> None:
-    """Do `call` when the graph has run, behind what was put off before."""
-    handle = _output(tx)
-    assert handle.items is not None
-    tx.heap.splice(handle, len(handle.items), len(handle.items), [call])
-
-
-def _output(tx: Tx) -> Handle:
-    key = (0, ("output",))
-    handle: Handle | None = tx.reads.get(key)
-    if handle is None:
-        handle = tx.reads[key] = Handle(_OUTSIDE, ObjectSource(None, "output"))
-        handle.items = []
-        handle.tracker = OutputVariable()
-    return handle
 
 
 # --- print -----------------------------------------------------------------------------------------------
@@ -123,9 +68,9 @@ def _print(
     takes = encoding_of(tx, stream)
     if takes is None:
         refuse(tx, "print", "to a stream that is not Python's own")
-    before = len(_output(tx).items or ())
+    before = len(calls_put_off(tx))
     shown = tuple(_shown(tx, value, takes) for value in args)
-    if len(_output(tx).items or ()) != before:
+    if len(calls_put_off(tx)) != before:
         refuse(tx, "print", "of an object that prints by itself")
     for value in kwargs.values():
         check_encodable(tx, value, takes)

@@ -13,6 +13,7 @@ from graphlift.variables.base import VariableTracker
 from graphlift.variables.builtins import output
 from graphlift.variables.folding import known
 from graphlift.variables.object_methods import C_METHODS
+from graphlift.variables.put_off import Call, put_off
 from graphlift.variables.slots import iteration
 
 
@@ -33,7 +34,7 @@ def _write(tx: Tx, stream: VariableTracker, args: Sequence[Any], kwargs: Mapping
         output.refuse(tx, "write", "of what is no text, or not known")
     shown = tx.make.constant(text)
     output.check_encodable(tx, shown, takes)
-    output.put_off(tx, output.Call(kind.write, (stream, shown), {}, tx.where()))
+    put_off(tx, Call(kind.write, (stream, shown), {}, tx.where()))
     return tx.make.constant(len(text))
 
 
@@ -41,7 +42,7 @@ def _flush(tx: Tx, stream: VariableTracker, args: Sequence[Any], kwargs: Mapping
     kind, _ = _kind(tx, stream, "flush")
     if args or kwargs:
         output.refuse(tx, "flush", "with arguments")
-    output.put_off(tx, output.Call(kind.flush, (stream,), {}, tx.where()))
+    put_off(tx, Call(kind.flush, (stream,), {}, tx.where()))
     return tx.make.constant(None)
 
 

@@ -20,6 +20,7 @@ from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import ClassVariable
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.lazy import LazyVariableTracker
+from graphlift.variables.put_off import Call, put_off
 from graphlift.variables.rebuild import PlaceVariable
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import mro_of
@@ -57,7 +58,7 @@ def _warn(
     if action != "ignore":
         _check_shown(tx)
     place: list[Var] = [ConstantVariable(file), ConstantVariable(line), _namespace(tx, frame)]
-    output.put_off(tx, output.Call(_show, (text, cls, *place), {}, tx.where()))
+    put_off(tx, Call(_show, (text, cls, *place), {}, tx.where()))
     return None
 
 

@@ -695,3 +695,17 @@ def test_classes_in_c_have_no_annotations():
         return x + 1, said, getattr(int, "__annotations__", 3)
 
     check(program, X)
+
+
+class WithWrapped:
+    pass
+
+
+WithWrapped.__wrapped__ = inspect.cleandoc
+
+
+def test_unwrapping_looks_at_classes_where_python_does():
+    def unwraps(x):
+        return inspect.unwrap(WithWrapped), inspect.unwrap(WithWrapped()), x * 2
+
+    check(unwraps, torch.ones(2))

@@ -183,3 +183,26 @@ def test_moments_that_the_library_keeps_are_themselves():
         True,
     ]
     check(program, torch.ones(2), graphs=None, breaks=0)
+
+
+def test_substitution_by_a_function():
+    def shown(match):
+        return "<" + match.group() + ">"
+
+    def substitutes(x):
+        digits, seen = re.compile(r"\d"), []
+        try:
+            digits.sub(lambda match: 3, "1a2")
+        except TypeError as error:
+            seen.append(str(error))
+        counts = [digits.subn(shown, "a1b2c3", count) for count in (-1, 0, 1, 2, 9)]
+        return (
+            counts,
+            re.sub("x*", shown, "axxb"),
+            re.sub("", shown, "ab"),
+            digits.sub(shown, ""),
+            seen,
+            x * 2,
+        )
+
+    check(substitutes, torch.ones(2))

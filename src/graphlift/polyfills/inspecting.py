@@ -11,6 +11,14 @@ from typing import Any
 _LIMIT = 1000
 
 
+class _Wrapping:
+    __wrapped__ = None
+
+
+#: Whether a class counts as a wrapper, too; newer Pythons look for functions only.
+_CLASSES_WRAP = inspect.unwrap(_Wrapping) is None
+
+
 def unwrap(func: Any, stop: Callable[[Any], object] | None = None) -> Any:
     """``inspect.unwrap``.
 
@@ -18,7 +26,7 @@ def unwrap(func: Any, stop: Callable[[Any], object] | None = None) -> Any:
     """
     first = func
     met = [func]
-    while not isinstance(func, type) and hasattr(func, "__wrapped__"):
+    while (_CLASSES_WRAP or not isinstance(func, type)) and hasattr(func, "__wrapped__"):
         if stop is not None and stop(func):
             break
         func = func.__wrapped__

@@ -22,13 +22,15 @@ def subn_by(pattern: Any, function: Callable[[Any], Any], text: Any, count: int 
     parts = []
     end = done = 0
     for match in pattern.finditer(text):
-        if 0 < count <= done:
+        if count and done >= count:  # with a negative one there is no substitution at all
             break
-        parts.append(text[end : match.start()])
+        if end < match.start():
+            parts.append(text[end : match.start()])
         made = function(match)
         if made is not None:
             parts.append(made)
         end = match.end()
         done += 1
-    parts.append(text[end:])
+    if end < len(text):
+        parts.append(text[end:])
     return text[:0].join(parts), done

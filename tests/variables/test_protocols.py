@@ -576,3 +576,39 @@ def test_what_has_bases_counts_as_a_class():
         return x + 1, found
 
     check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None)
+
+
+def reflected_set_inside(x):
+    class D:
+        def __add__(self, other):
+            return "d"
+
+        def __radd__(self, other):
+            return "r"
+
+        def __divmod__(self, other):
+            return ("d",)
+
+        def __rdivmod__(self, other):
+            return ("r",)
+
+    class E(D):
+        def __radd__(self, other):
+            return "e"
+
+        def __rdivmod__(self, other):
+            return ("e",)
+
+    class G(D):
+        pass
+
+    results = [D() + E(), D() + G(), G() + D(), divmod(D(), E()), divmod(D(), G()), divmod(3, D())]
+    G.__radd__ = lambda self, other: "new"
+    G.__rdivmod__ = lambda self, other: ("new",)
+    results += [D() + G(), divmod(D(), G())]
+    del G.__radd__, G.__rdivmod__
+    return *results, D() + G(), divmod(D(), G()), x * 2
+
+
+def test_reflected_methods_of_classes_made_inside():
+    check(reflected_set_inside, torch.ones(2), fullgraph=True)

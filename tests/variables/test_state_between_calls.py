@@ -251,3 +251,84 @@ def test_no_plain_run_under_fullgraph_while_builtins_are_replaced(monkeypatch):
         compiled(torch.ones(2), [1])
     monkeypatch.undo()
     assert torch.equal(compiled(torch.ones(2), [1, 2]), torch.full((2,), 2.0))
+
+
+class Above:
+    def __add__(self, other):
+        return 1
+
+    def __radd__(self, other):
+        return 2
+
+    def __lt__(self, other):
+        return 3
+
+    def __gt__(self, other):
+        return 4
+
+    def __divmod__(self, other):
+        return 5
+
+    def __rdivmod__(self, other):
+        return 6
+
+
+class Below(Above):
+    pass
+
+
+def nine(self, other):
+    return 9
+
+
+@pytest.mark.parametrize(
+    "name, operate",
+    [
+        ("__radd__", lambda left, right: left + right),
+        ("__rdivmod__", divmod),
+        ("__gt__", lambda left, right: left < right),
+    ],
+)
+def test_the_operand_that_is_asked_first(name, operate):
+    """A class below has the reflected method of its own, or not, or the very method that it would inherit."""
+
+    def program(x):
+        return x * operate(Above(), Below())
+
+    compiled = graphlift.compile(program, backend="eager")
+    seen = []
+    for change in (
+        lambda: None,
+        lambda: setattr(Below, name, nine),
+        lambda: setattr(Below, name, getattr(Above, name)),
+        lambda: delattr(Below, name),
+    ):
+        change()
+        expected = program(X)
+        assert torch.equal(compiled(X), expected)
+        seen.append(expected[1].item())
+    assert len(set(seen)) == 2
+    assert 9 in seen
+
+
+class Position:
+    pass
+
+
+def test_a_class_begins_to_be_an_index():
+    def program(x, items):
+        try:
+            return x * items[Position()], items * Position()
+        except TypeError as error:
+            return x, str(error)
+
+    compiled = graphlift.compile(program, backend="eager")
+    for change in (
+        lambda: None,
+        lambda: setattr(Position, "__index__", lambda self: 2),
+        lambda: delattr(Position, "__index__"),
+    ):
+        change()
+        got, expected = compiled(X, [1, 2, 3]), program(X, [1, 2, 3])
+        assert torch.equal(got[0], expected[0])
+        assert got[1] == expected[1]

@@ -14,6 +14,7 @@ from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.dict_views import DictIteratorVariable, Part
 from graphlift.variables.mappings import VARIABLES, DictVariable
 from graphlift.variables.slots import attributes, calls, items, text
+from graphlift.variables.slots.type_lookup import type_lookup
 
 
 class DefaultDictVariable(DictVariable):
@@ -95,7 +96,7 @@ class DefaultDictVariable(DictVariable):
 def _can_be_factory(tx: Tx, factory: VariableTracker) -> bool:
     if factory.is_constant():
         return factory.as_constant() is None or callable(factory.as_constant())
-    return any("__call__" in base.__dict__ for base in factory.python_type(tx).__mro__)
+    return type_lookup(tx, factory.python_type(tx), "__call__") is not None
 
 
 VARIABLES[defaultdict] = DefaultDictVariable

@@ -20,7 +20,7 @@ from graphlift.variables.constant import ConstantVariable, beneath
 from graphlift.variables.derived_values import derived_value
 from graphlift.variables.folding import fold, is_symbolic, known, known_all
 from graphlift.variables.slots import attributes, calls, operators
-from graphlift.variables.slots.type_lookup import mro_of, type_lookup
+from graphlift.variables.slots.type_lookup import mro_of
 
 _LEFT_OUT = {"perm", "comb", "factorial", "pow", "prod", "ldexp", "floor", "ceil", "trunc"}
 
@@ -75,25 +75,20 @@ def _divmod(tx: Tx, left: Var, right: Var) -> Any:
 
 def _divided(tx: Tx, left: Var, right: Var) -> VariableTracker | NotImplementedType:
     """``divmod`` by the methods of the operands (``binary_op1``)."""
-    first, second = (operand.realize(tx).python_type(tx) for operand in (left, right))
-    tries = [(left, first, "__divmod__", right), (right, second, "__rdivmod__", left)]
-    if first is second:
+    first, second = left.realize(tx), right.realize(tx)
+    tries = [(first, "__divmod__", second), (second, "__rdivmod__", first)]
+    if first.python_type(tx) is second.python_type(tx):
         tries.pop()
-    elif first in mro_of(second) and not _same_method(tx, first, second, "__rdivmod__"):
+    elif operators.goes_first(tx, second, first, "__rdivmod__"):
         tries.reverse()
-    for value, cls, name, other in tries:
-        if cls in _DIVIDED:  # they take only each other
+    for value, name, other in tries:
+        if value.python_type(tx) in _DIVIDED:  # they take only each other
             continue
         made = special(tx, value, name, other)
         answer = NOT_IMPLEMENTED if made is None else operators.answer_of(tx, made)
         if not isinstance(answer, NotImplementedType):
             return answer
     return NOT_IMPLEMENTED
-
-
-def _same_method(tx: Tx, first: type, second: type, name: str) -> bool:
-    one, other = type_lookup(tx, first, name), type_lookup(tx, second, name)
-    return (None if one is None else one.raw) is (None if other is None else other.raw)
 
 
 @builtin(pow)

@@ -10,7 +10,7 @@ from graphlift.variables.base import VariableTracker
 from graphlift.variables.constant import ConstantVariable, beneath
 from graphlift.variables.folding import known
 from graphlift.variables.slots import attributes, calls
-from graphlift.variables.slots.type_lookup import mro_of
+from graphlift.variables.slots.type_lookup import mro_of, type_lookup
 
 
 def has_index(tx: Tx, a: Var) -> bool:
@@ -18,7 +18,7 @@ def has_index(tx: Tx, a: Var) -> bool:
     operand: VariableTracker = a.realize(tx)
     if isinstance(operand, ConstantVariable):
         return isinstance(operand.value, int)
-    return any("__index__" in base.__dict__ for base in operand.python_type(tx).__mro__)
+    return type_lookup(tx, operand.python_type(tx), "__index__") is not None
 
 
 def index_(tx: Tx, a: Var) -> int:

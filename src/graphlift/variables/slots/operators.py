@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn
 
 import torch
 
+from graphlift.metadata import PLAIN_CLASSES
 from graphlift.operators import COMPARE, REFLECTED_METHODS, SWAPPED
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
@@ -16,6 +17,7 @@ from graphlift.variables.folding import FOLDABLE, fold, fold_binary
 from graphlift.variables.slots import iteration
 from graphlift.variables.slots.numbers import repeat_count
 from graphlift.variables.slots.truth import is_true, truth
+from graphlift.variables.slots.type_lookup import mro_of, type_lookup
 
 __all__ = [
     "answer_of",
@@ -101,16 +103,21 @@ def _numeric(
 def _right_first(tx: Tx, op: str, left: VariableTracker, right: VariableTracker) -> bool:
     if isinstance(right, ConstantVariable):
         return False
+    return goes_first(tx, right, left, REFLECTED_METHODS[op])
+
+
+def goes_first(tx: Tx, right: VariableTracker, left: VariableTracker, name: str) -> bool:
+    """Whether the right operand is asked before the left one: its class is below the left's and has the
+    reflected method `name` of its own. Mirrors method_is_overloaded of Objects/typeobject.c."""
     below, above = right.python_type(tx), left.python_type(tx)
-    if below is above or above not in below.__mro__:
+    if below is above or above not in mro_of(below) or below in PLAIN_CLASSES:
         return False
-    name = REFLECTED_METHODS[op]
-    return _found(below, name) is not _found(above, name)
-
-
-def _found(cls: type, name: str) -> object:
-    """What a look-up along the method resolution order finds; the class is not asked itself."""
-    return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+    own, inherited = type_lookup(tx, below, name), type_lookup(tx, above, name)
+    if own is None or inherited is None:
+        return own is not None
+    if own.written is None and inherited.written is None:
+        return own.raw is not inherited.raw
+    return own.written is not inherited.written
 
 
 def _sequence(
@@ -198,7 +205,7 @@ def _is_below(tx: Tx, right: VariableTracker, left: VariableTracker) -> bool:
     if isinstance(right, ConstantVariable):
         return False
     below, above = right.python_type(tx), left.python_type(tx)
-    return below is not above and above in below.__mro__
+    return below is not above and above in mro_of(below)
 
 
 def equal(tx: Tx, a: Var, b: Var) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import pytest
@@ -80,3 +81,40 @@ def test_reversed_asks_for_the_length_once():
     assert asked == ["len", "len"] and first == 4
     assert fresh.__reduce__()[2] == 2 and begun.__reduce__()[2] == 1
     assert list(fresh) == [4, 2, 0] and list(begun) == [2, 0]
+
+
+@pytest.mark.parametrize("make", [list, tuple, deque])
+@pytest.mark.parametrize("gone", [0, 1, 2, 3])
+def test_over_sequences_and_back(make, gone):
+    """Where the last item was taken, and where the end has been told, CPython shows different things."""
+
+    def program(x):
+        found = [make, make, lambda values: make(values[:1]), lambda values: make()]
+        iterators = [iter(f([1, 2])) for f in found] + [reversed(f([1, 2])) for f in found]
+        for iterator in iterators:
+            for _ in range(gone):
+                next(iterator, None)
+        return x + 1, iterators
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    ours, theirs = compiled(torch.ones(2))[1], program(torch.ones(2))[1]
+    assert [_shown(iterator) for iterator in ours] == [_shown(iterator) for iterator in theirs]
+
+
+@pytest.mark.parametrize("direction", [iter, reversed])
+@pytest.mark.parametrize("gone", [0, 1, 2, 3])
+def test_a_deque_changes_under_its_iterator(direction, gone):
+    def program(x):
+        items, told = deque([1, 2]), []
+        iterator = direction(items)
+        for _ in range(gone):
+            next(iterator, None)
+        items.append(3)
+        for _ in range(3):
+            try:
+                told.append(next(iterator, "end"))
+            except RuntimeError as error:
+                told.append(str(error))
+        return x + 1, told
+
+    check(program, torch.ones(2), graphs=1, breaks=0, recompiles=None)

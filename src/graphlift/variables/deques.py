@@ -8,6 +8,7 @@ steps are kept, and done for real when the graph has run.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
@@ -25,7 +26,7 @@ from graphlift.variables.classes import constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import fold
 from graphlift.variables.iterator_state import DONE
-from graphlift.variables.iterators import ReversedVariable, SequenceIteratorVariable
+from graphlift.variables.iterators import USED_UP, ReversedVariable, SequenceIteratorVariable
 from graphlift.variables.sequences import SequenceVariable, TupleVariable, storage
 from graphlift.variables.slots import iteration, text
 from graphlift.variables.slots.numbers import has_index, index_, repeat_count
@@ -85,16 +86,17 @@ class DequeIteratorVariable(SequenceIteratorVariable):
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         assert isinstance(self.sequence, DequeVariable)
-        if self.handle.value != DONE and self.sequence.state() != self._state:
+        if self.sequence.state() != self._state:  # asked also behind the end
             tx.raise_(RuntimeError, "deque mutated during iteration")
         return super().next_(tx)
 
     def reconstruct(self, codegen: Codegen) -> None:
-        _rebuild(codegen, self, self._state, backwards=False)
+        position = self.handle.value
+        _rebuild(codegen, self, self._state, None if position == DONE else position)
 
 
 class ReversedDequeVariable(ReversedVariable):
-    """``reversed()`` of a deque."""
+    """``reversed()`` of a deque. Behind its end it does not ask whether the deque has changed."""
 
     __slots__ = ("_count", "_state")
 
@@ -105,32 +107,31 @@ class ReversedDequeVariable(ReversedVariable):
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         assert isinstance(self.sequence, DequeVariable)
-        if self.handle.value != DONE and self.sequence.state() != self._state:
+        if self.handle.value >= 0 and self.sequence.state() != self._state:
+            tx.heap.set_value(self.handle, USED_UP)
             tx.raise_(RuntimeError, "deque mutated during iteration")
         return super().next_(tx)
 
     def reconstruct(self, codegen: Codegen) -> None:
-        _rebuild(codegen, self, self._state, backwards=True, count=self._count)
+        position = self.handle.value
+        _rebuild(codegen, self, self._state, None if position < 0 else self._count - 1 - position)
 
 
-def _rebuild(codegen: Codegen, iterator: Any, state: object, *, backwards: bool, count: int = 0) -> None:
-    """Emit an iterator over a deque that is as it was when the iterator was made."""
-    owner, position = iterator.sequence, iterator.handle.value
-    if position == DONE:
-        codegen.call(iterator_at, [TupleVariable(()), ConstantVariable(backwards), ConstantVariable(1)])
-        return
-    if owner.state() != state or owner.is_pending():
+def _rebuild(codegen: Codegen, iterator: Any, state: object, gone: int | None) -> None:
+    """Emit an iterator over a deque that gave `gone` items, or all (None)."""
+    owner, backwards = iterator.sequence, iterator.kind is _REVERSED
+    changed = owner.state() != state and not (backwards and gone is None)
+    if changed or owner.is_pending():
         raise Unsupported(Reason.UNSUPPORTED_VALUE, "an iterator over a deque that has changed")
     if owner.source is None:
         codegen.filled(owner)
-    gone = count - 1 - position if backwards else position
-    codegen.call(iterator_at, [owner, ConstantVariable(backwards), ConstantVariable(gone)])
+    arguments = [ConstantVariable(backwards), ConstantVariable(sys.maxsize if gone is None else gone)]
+    codegen.call(iterator_at, [owner, *arguments])
 
 
 def iterator_at(owner: Any, backwards: bool, gone: int) -> Any:
-    """Runs in the compiled program: an iterator that gave `gone` items; for a tuple one that is used up."""
-    items: Any = deque() if owner == () and type(owner) is tuple else owner
-    made = deque.__reversed__(items) if backwards else deque.__iter__(items)
+    """Runs in the compiled program: an iterator over a deque that gave `gone` items."""
+    made = deque.__reversed__(owner) if backwards else deque.__iter__(owner)
     return iterator_state.skip(made, gone)
 
 

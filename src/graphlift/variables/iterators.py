@@ -131,8 +131,13 @@ def _item(tx: Tx, sequence: VariableTracker, index: int) -> VariableTracker | No
         return None
 
 
+USED_UP: Final = -2
+
+
 class ReversedVariable(IteratorVariable):
     """``reversed()`` of a sequence; the handle's value is the index of the next item, going down.
+
+    At -1 all items are gone, at `USED_UP` the end has been told, and the sequence was let go of.
 
     Attributes:
         sequence: what it iterates over.
@@ -157,15 +162,16 @@ class ReversedVariable(IteratorVariable):
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         index = self.handle.value
-        item = None if index == DONE else _item(tx, self.sequence, index)
-        if index != DONE:
-            tx.heap.set_value(self.handle, DONE if item is None else index - 1)
+        if index == USED_UP:
+            return None
+        item = _item(tx, self.sequence, index) if index >= 0 else None
+        tx.heap.set_value(self.handle, USED_UP if item is None else index - 1)
         return item
 
     def reconstruct(self, codegen: Codegen) -> None:
         position = self.handle.value
         of_list = self.kind is not reversed
-        if position == DONE:
+        if position == USED_UP:
             codegen.call(iterator_state.used_up_reversed, [ConstantVariable(of_list)])
         elif not of_list:  # `reversed` would ask the sequence for its length
             codegen.call(_C.reversed_at, [self.sequence, ConstantVariable(position)])

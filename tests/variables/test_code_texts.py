@@ -1,5 +1,6 @@
 """What looks at code and frames: exec and eval of known texts, signatures, type hints, frames, patterns."""
 
+import collections
 import inspect
 import re
 import sys
@@ -292,3 +293,24 @@ def test_a_function_of_a_module_and_one_of_its_code_with_other_globals():
             assert torch.equal(compiled(function, x), calls(function, x))
     told = "`of_this_module` was a function with other global names"
     assert any(told in reason for reason in reasons)
+
+
+def test_builtins_of_functions_that_leave():
+    """A function keeps the builtins that its globals had when it was made, though they are filled after it."""
+
+    def program(x):
+        kept, seen = {"__builtins__": {}, "q": 1}, {"__builtins__": {"len": sum}, "q": 2}
+        made = collections.namedtuple("P", "a b")
+        holder = types.SimpleNamespace(f=eval("lambda v: len(v)", seen), of=seen)
+        return x * 2, made, eval("lambda: len", kept), holder
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    for _ in range(2):
+        _, made, function, holder = compiled(torch.ones(2))
+        assert made.__new__.__builtins__ == {}
+        assert list(made.__new__.__globals__) == ["_tuple_new", "__builtins__", "__name__"]
+        assert function.__builtins__ is function.__globals__["__builtins__"]
+        with pytest.raises(NameError, match="name 'len' is not defined"):
+            function()
+        assert holder.f([1, 2, 3]) == 6
+        assert holder.f.__globals__ is holder.of and list(holder.of) == ["__builtins__", "q"]

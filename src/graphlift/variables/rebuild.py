@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CellType, CodeType, FunctionType
-from typing import Any
+from typing import Any, Final
 
 from graphlift.codegen.suspended import new_suspended, suspended_code
 from graphlift.errors import Unsupported
@@ -21,6 +21,9 @@ from graphlift.variables.base import VariableTracker
 from graphlift.variables.cells import CellVariable
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.slots.type_lookup import mro_of, namespace_of
+
+
+_BUILTINS: Final = "__builtins__"
 
 
 class PlaceVariable(VariableTracker):
@@ -39,6 +42,18 @@ def new_function(
     made = FunctionType(code, module_globals, name, None, cells or None)
     made.__qualname__ = qualname
     return made
+
+
+def new_function_of(names: dict[str, Any], module_globals: dict[str, Any], *parts: Any) -> FunctionType:
+    """`new_function` with `names` for its builtins, which its globals, still being filled, may lack."""
+    code, *others = parts
+    if _BUILTINS in module_globals:
+        return new_function(code, module_globals, *others)
+    module_globals[_BUILTINS] = names  # CPython reads it when it makes the function
+    try:
+        return new_function(code, module_globals, *others)
+    finally:
+        del module_globals[_BUILTINS]
 
 
 def new_generator(code: CodeType, module_globals: dict[str, Any], cells: int, *values: Any) -> Any:
@@ -111,17 +126,13 @@ def clear_member(value: Any, depth: int, name: str) -> None:
 
 def function(codegen: Codegen, made: Any, cells: Sequence[Var]) -> None:
     """Build a function that the program made (`made` is its `FunctionVariable`)."""
-    name, qualname = made.names
-    codegen.call(
-        new_function,
-        [
-            ConstantVariable(made.code),
-            _globals_of(made.module_globals, made),
-            ConstantVariable(name),
-            ConstantVariable(qualname),
-            *cells,
-        ],
-    )
+    code, names = ConstantVariable(made.code), [ConstantVariable(name) for name in made.names]
+    found: Handle = made.module_globals
+    own = found.table.get(_BUILTINS) if found.real is None and found.table is not None else None
+    if own is None:
+        codegen.call(new_function, [code, _globals_of(found, made), *names, *cells])
+    else:
+        codegen.call(new_function_of, [own[1], _globals_of(found, made), code, *names, *cells])
     codegen.later(lambda: _fill_function(codegen, made))
 
 

@@ -231,3 +231,11 @@ def test_a_generator_made_real_stands_where_the_users_does() -> None:
     assert stand(suspended(), made) == []
     assert stand(suspended(between=True), made)
     assert stand((item for item in [1]), made)
+
+
+def test_members_of_sets_that_are_found_by_identity_have_no_order() -> None:
+    for _ in range(20):  # addresses decide
+        kept = [torch.tensor(value) for value in (4, -4, 2, 7)]
+        others = [torch.tensor(value) for value in (7, 2, 4, -4)]
+        assert not differences(set(kept), set(others))
+    assert differences({torch.tensor(1), torch.tensor(2)}, {torch.tensor(1), torch.tensor(3)})

@@ -296,7 +296,7 @@ def test_a_function_of_a_module_and_one_of_its_code_with_other_globals():
 
 
 def test_builtins_of_functions_that_leave():
-    """A function keeps the builtins that its globals had when it was made, though they are filled after it."""
+    """A function keeps the builtins that its globals had when it was made, though filled after it."""
 
     def program(x):
         kept, seen = {"__builtins__": {}, "q": 1}, {"__builtins__": {"len": sum}, "q": 2}

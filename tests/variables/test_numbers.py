@@ -225,3 +225,52 @@ def test_divmod_asks_the_methods_of_its_operands(expression):
     names = {"Pair": Pair, "BelowPair": BelowPair, "SamePair": SamePair, "Decimal": Decimal}
     exec(DIVIDING.format(expression), names)
     check(names["program"], torch.ones(2), breaks=0)
+
+
+class OwnInt(int):
+    pass
+
+
+class OwnFloat(float):
+    pass
+
+
+class OwnComplex(complex):
+    pass
+
+
+@pytest.mark.parametrize(
+    "made", [OwnInt(3), OwnFloat(2.5), OwnComplex(1, 2)], ids=lambda made: type(made).__name__
+)
+def test_fields_of_objects_of_derived_numbers(made):
+    cls, beneath = type(made), type(made).__mro__[1](made)
+
+    def read(x):
+        value = cls(beneath)
+        value.own = 4
+        try:
+            return x * 2, value.real, value.imag, value.own, vars(cls.__mro__[1])["real"].__get__(value)
+        except AttributeError as error:
+            return x, str(error)
+
+    def written(x):
+        value, told = cls(beneath), []
+        for change in (lambda: setattr(value, "real", 3), lambda: delattr(value, "real")):
+            try:
+                change()
+            except (AttributeError, TypeError) as error:
+                told.append(str(error))
+        return x * 2, told, value.real
+
+    check(read, torch.ones(2), graphs=1, breaks=0, recompiles=None)
+    check(written, torch.ones(2), graphs=None, breaks=None, recompiles=None)
+
+
+def test_the_hash_of_what_is_not_a_number_is_the_objects_own():
+    def program(x, cls):
+        value = cls("nan")
+        known = hash(value)
+        return x * 2, known == object.__hash__(value), known == hash(value), value in {value}
+
+    for cls in (float, OwnFloat):
+        check(program, torch.ones(2), cls, graphs=None, breaks=None, recompiles=None)

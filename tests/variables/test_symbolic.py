@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import graphlift
+from graphlift import events
 from graphlift.testing import check
 
 X = torch.arange(12.0).reshape(3, 4)
@@ -201,3 +202,61 @@ def test_floats_keep_the_sign_of_zero_and_know_inf():
                 recompiles=None,
                 dynamic=dynamic,
             )
+
+
+def as_other_numbers(n):
+    return (torch.ones(2 * n).view(torch.int64),)
+
+
+def as_complex(n):
+    return (torch.view_as_complex(torch.ones(n, 2)),)
+
+
+def part_of_complex(n):
+    return (torch.ones(n, dtype=torch.complex64).real,)
+
+
+def middle(n):
+    base = torch.arange(float(n))
+    return base[1:-1], base
+
+
+def expanded(n):
+    base = torch.arange(float(n))
+    return base.view(-1, 1).expand(-1, 3)[:, 1], base
+
+
+@pytest.mark.parametrize("made", [as_other_numbers, as_complex, part_of_complex, middle, expanded])
+def test_views_of_what_is_no_argument_or_another(made):
+    def program(view, base=None):
+        if base is not None:
+            base.mul_(view.sum())
+        return view * view.shape[0], view + 1
+
+    failed = []
+    with events.subscribed(failed.append, events.InternalFailure):
+        check(program, *made(4), then=[made(n) for n in (5, 6, 7, 9)], recompiles=1)
+    assert not failed
+
+
+def test_views_with_a_history():
+    """Here `check`, which copies arguments, does not serve."""
+
+    def program(view, base):
+        base.mul_(view.sum())
+        view.add_(1)
+        return view * view.shape[0]
+
+    def run(function, n):
+        leaf = torch.arange(float(n), requires_grad=True)
+        base = leaf.clone()
+        result = function(base[1:-1], base)
+        result.sum().backward()
+        return result.detach(), base.detach(), leaf.grad
+
+    failed, compiled = [], graphlift.compile(program, backend="eager")
+    with events.subscribed(failed.append, events.InternalFailure):
+        for n in (4, 5, 6, 7):
+            for got, expected in zip(run(compiled, n), run(program, n), strict=True):
+                assert torch.equal(got, expected)
+    assert not failed

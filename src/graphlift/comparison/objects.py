@@ -276,7 +276,8 @@ class Comparison:
             else:
                 self.compare(item, partner, f"{path}, item {short(item)}")
         others = [item for item in right if not _by_value(item) and id(item) not in self._partner_back]
-        for one, other in zip(loose, others, strict=False):
+        # Their order follows from addresses.
+        for one, other in zip(sorted(loose, key=_looks), sorted(others, key=_looks), strict=False):
             self.compare(one, other, f"{path}, item {short(one)}")
 
     def _views(self, expected: Any, actual: Any, path: str) -> None:
@@ -406,6 +407,12 @@ def _by_value(item: Any) -> bool:
     if isinstance(item, tuple):
         return all(map(_by_value, tuple.__iter__(item)))
     return type(item) in ATOMS or isinstance(item, SHARED)
+
+
+def _looks(item: Any) -> tuple[str, str]:
+    """What tells apart members of a set that are found by their identity."""
+    value = repr(item.tolist()) if isinstance(item, torch.Tensor) and item.device.type != "meta" else ""
+    return type(item).__qualname__, value
 
 
 def _written_at(code: types.CodeType) -> tuple[str, str, int]:

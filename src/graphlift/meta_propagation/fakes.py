@@ -44,6 +44,17 @@ def plain_keys(device: torch.device, inference: bool) -> int:
     return found
 
 
+def with_history(mode: Any, fake: Any, requires_grad: bool, is_leaf: bool) -> Any:
+    """A fresh fake without a history as one that requires grad, and is a leaf or has a history of its own."""
+    if not requires_grad:
+        return fake
+    fake.requires_grad_()
+    if is_leaf:
+        return fake
+    with torch.enable_grad(), mode:
+        return fake.view_as(fake)
+
+
 def fake_of(mode: Any, record: MetaRecord) -> Any:
     """A fake tensor with this metadata (a leaf, or with a history of its own, as the record says).
 
@@ -62,11 +73,7 @@ def fake_of(mode: Any, record: MetaRecord) -> Any:
         bare = torch.empty(0, dtype=record.dtype, device="meta")
         bare.set_(memory.untyped_storage(), record.storage_offset, record.shape, record.stride)
         fake: Any = FakeTensor(mode, bare, record.device)
-    if record.requires_grad:
-        fake.requires_grad_()
-        if not record.is_leaf:
-            with torch.enable_grad(), mode:
-                fake = fake.view_as(fake)
+    fake = with_history(mode, fake, record.requires_grad, record.is_leaf)
     if record.type is not torch.Tensor and record.requires_grad == record.is_leaf:
         fake._is_param = record.type is torch.nn.Parameter
     return fake

@@ -15,7 +15,7 @@ import torch
 
 from graphlift.graph_value import WIDE, CannotPropagate, DataDependent, GraphValue, SymValue
 from graphlift.meta_propagation.failing import are_ordinary, may_fail
-from graphlift.meta_propagation.fakes import execute, fake_of, plain_keys
+from graphlift.meta_propagation.fakes import execute, fake_of, plain_keys, with_history
 from graphlift.meta_propagation.observer import Observer
 from graphlift.meta_propagation.policy import TOTAL, refuse
 from graphlift.meta_propagation.rehearsal import invoke, replace
@@ -248,12 +248,7 @@ def _fake_of(mode: Any, meta: SymbolicMeta) -> Any:
     """A fake with symbolic metadata, made anew (its offset is lost, which no operation asks for)."""
     with mode, torch.no_grad():
         fake = torch.empty_strided(meta.shape, meta.stride, dtype=meta.dtype, device=meta.device)
-    if meta.requires_grad:
-        fake.requires_grad_()
-        if not meta.is_leaf:
-            with torch.enable_grad(), mode:
-                fake = fake.view_as(fake)
-    return fake
+    return with_history(mode, fake, meta.requires_grad, meta.is_leaf)
 
 
 def meta_of(fake: Any, base: Any, inference: bool) -> Any:

@@ -14,6 +14,7 @@ import torch
 from torch._guards import Source as TorchSource
 
 from graphlift.graph_value import LARGEST_FLOAT, LARGEST_INT, CannotPropagate, SymValue
+from graphlift.meta_propagation.fakes import with_history
 from graphlift.output_graph.postfix import Untranslatable, postfix, takes_no_step
 from graphlift.sources import Source
 
@@ -98,9 +99,15 @@ class Symbols:
 
         sizes = [DimDynamic.DYNAMIC if wanted else DimDynamic.STATIC for wanted in dynamic]
         context: Any = StatelessSymbolicContext(dynamic_sizes=sizes)
+        is_view = real._base is not None
         fake = self.mode.from_tensor(
-            real, static_shapes=False, source=_Place(source), symbolic_context=context
+            real.detach() if is_view else real,  # its base would have symbols of its own
+            static_shapes=False,
+            source=_Place(source),
+            symbolic_context=context,
         )
+        if is_view:
+            fake = with_history(self.mode, fake, real.requires_grad, real.is_leaf)
         numbers: list[tuple[Items, Any]] = [
             *((("size", source, dim), size) for dim, size in enumerate(fake.shape)),
             *((("stride", source, dim), stride) for dim, stride in enumerate(fake.stride())),

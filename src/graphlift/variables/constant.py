@@ -136,6 +136,11 @@ class ConstantVariable(VariableTracker):
             return made
         return fold(tx, getattr, self.value, name)
 
+    def read_member(self, tx: Tx, descriptor: Any, name: str) -> VariableTracker:
+        """Of a constant beneath an object of a derived class: fields of numbers."""
+        self._check_foldable(tx, f"attribute {name!r}")
+        return fold(tx, descriptor.__get__, self.value)
+
     def setattr_(self, tx: Tx, name: str, value: VariableTracker) -> None:
         self._check_foldable(tx, f"setting attribute {name!r}")
         fold(tx, setattr, self.value, name, None)

@@ -22,7 +22,6 @@ from graphlift.variables.cells import CellVariable
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.slots.type_lookup import mro_of, namespace_of
 
-
 _BUILTINS: Final = "__builtins__"
 
 

@@ -41,6 +41,7 @@ from graphlift.variables.slots.type_lookup import (
     TypeAttr,
     anchor,
     check_holdable,
+    is_immutable,
     mro_of,
     namespace_of,
     type_lookup,
@@ -175,7 +176,7 @@ class UserDefinedObject(VariableTracker):
             if slots.removed and descriptor in slots.removed:
                 attributes.raise_unset(tx, self.cls, name)
         if self.handle.real is None:
-            if self.storage is not None and type(descriptor) is not MemberDescriptorType:
+            if self.storage is not None and _is_of_builtin(descriptor):
                 return self.storage.read_member(tx, descriptor, name)
             return self.unset_member(tx, descriptor, name)
         if not self.may_read(descriptor):
@@ -225,6 +226,8 @@ class UserDefinedObject(VariableTracker):
 
     def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
         if name in ("__dict__", "__weakref__", "__class__") or not self.may_write(descriptor):
+            self.refuse(tx, f"setting attribute {name!r}")
+        if self.storage is not None and _is_of_builtin(descriptor):
             self.refuse(tx, f"setting attribute {name!r}")
         slots = self._slots()
         if value is not None:
@@ -517,6 +520,11 @@ def _is_natural(tx: Tx, number: VariableTracker) -> bool:
     answer = number.compare(tx, ">=", ConstantVariable(0))
     assert not isinstance(answer, NotImplementedType)
     return is_true(tx, answer)
+
+
+def _is_of_builtin(descriptor: Any) -> bool:
+    """Whether a descriptor written in C reads a field of a builtin class, not a slot of the program's."""
+    return type(descriptor) is not MemberDescriptorType or is_immutable(descriptor.__objclass__)
 
 
 def c_new(cls: type) -> Any:

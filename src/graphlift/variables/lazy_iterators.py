@@ -7,7 +7,7 @@ Mirrors Objects/enumobject.c, Python/bltinmodule.c and Modules/itertoolsmodule.c
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from graphlift.errors import ObservedException
@@ -21,6 +21,48 @@ from graphlift.variables.slots import calls, iteration, operators
 
 #: How an iterator beneath is moved: None at its end, or its own StopIteration, whose value counts.
 Take = Callable[[Tx, VariableTracker], "VariableTracker | None"]
+
+
+#: Py_TPFLAGS_IMMUTABLETYPE, of classes that the program cannot change.
+_IMMUTABLE: Final = 1 << 8
+
+
+class Itself:
+    """Gives an iterator to a class that calls ``iter()``, which the program's own iterators need not bear."""
+
+    __slots__ = ("_iterator",)
+
+    def __init__(self, iterator: Any) -> None:
+        self._iterator = iterator
+
+    def __iter__(self) -> Any:
+        return self._iterator
+
+
+def _on_iterators(kind: Any, places: tuple[int, ...], *args: Any, **named: Any) -> Any:
+    """Runs in the compiled program: ``kind(*args)``, the iterators at `places` taken as they are."""
+    return kind(*(Itself(arg) if place in places else arg for place, arg in enumerate(args)), **named)
+
+
+def emit_iterator(
+    codegen: Codegen,
+    kind: Any,
+    args: Sequence[Var],
+    places: Iterable[int] = (0,),
+    named: Mapping[str, Var] | None = None,
+) -> None:
+    """Emit the making of a real iterator over iterators; ``iter()`` was called on these before.
+
+    Arguments:
+        kind: its class.
+        args, named: the arguments.
+        places: which arguments are iterators.
+    """
+    own = tuple(place for place in places if not isinstance(args[place], IteratorVariable))
+    if own:
+        codegen.call(_on_iterators, [ConstantVariable(kind), ConstantVariable(own), *args], named)
+    else:
+        codegen.call(kind, args, named)
 
 
 class DerivedIteratorVariable(IteratorVariable):
@@ -76,7 +118,7 @@ class EnumerateVariable(DerivedIteratorVariable):
         return make_tuple(tx, [number, item])
 
     def reconstruct(self, codegen: Codegen) -> None:
-        codegen.call(enumerate, [self.inner, self.handle.value])
+        emit_iterator(codegen, enumerate, [self.inner, self.handle.value])
 
 
 class ZipVariable(DerivedIteratorVariable):
@@ -120,7 +162,7 @@ class ZipVariable(DerivedIteratorVariable):
 
     def reconstruct(self, codegen: Codegen) -> None:
         named = {"strict": ConstantVariable(True)} if self.strict else None
-        codegen.call(zip, self.inner, named)
+        emit_iterator(codegen, zip, self.inner, range(len(self.inner)), named)
 
 
 def _length_text(position: int, word: str) -> str:
@@ -158,7 +200,7 @@ class MapVariable(DerivedIteratorVariable):
         return cast(VariableTracker, calls.call(tx, self.function, items, {}))
 
     def reconstruct(self, codegen: Codegen) -> None:
-        codegen.call(map, [self.function, *self.inner])
+        emit_iterator(codegen, map, [self.function, *self.inner], range(1, 1 + len(self.inner)))
 
 
 class FilterVariable(DerivedIteratorVariable):
@@ -195,7 +237,8 @@ class FilterVariable(DerivedIteratorVariable):
         return None
 
     def reconstruct(self, codegen: Codegen) -> None:
-        codegen.call(filter if self.wanted else itertools.filterfalse, [self.function, self.inner])
+        kind = filter if self.wanted else itertools.filterfalse
+        emit_iterator(codegen, kind, [self.function, self.inner], (1,))
 
 
 class CountVariable(IteratorVariable):
@@ -299,7 +342,9 @@ class CycleVariable(IteratorVariable):
 def _cycle(count: int, place: int | None, *parts: Any) -> Any:
     """A cycle that gave `count` items in its first round, or stands at `place` in a later one."""
     if place is None:
-        made: Any = itertools.cycle(itertools.chain(parts[1:], parts[0]))
+        made: Any = itertools.cycle(
+            itertools.chain(parts[1:], Itself(parts[0])) if count else Itself(parts[0])
+        )
         gone = count
     else:
         made = itertools.cycle(parts)

@@ -1,12 +1,14 @@
-"""The module `itertools`: combinatorics at once, endless iterators as trackers, the rest inlined."""
+"""The module `itertools`: combinatorics at once, most iterators as trackers, the rest inlined."""
 
 from __future__ import annotations
 
+import functools
 import itertools
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from graphlift.errors import ObservedException
+from graphlift.errors import ObservedException, Unsupported
 from graphlift.polyfills import itertools_ as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -19,9 +21,27 @@ from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import fold
 from graphlift.variables.iterator_state import DONE, combinations_of, combinatoric_iterator
 from graphlift.variables.iterators import ItemsIteratorVariable, IteratorVariable
-from graphlift.variables.lazy_iterators import CountVariable, CycleVariable, FilterVariable, RepeatVariable
+from graphlift.variables.itertools_iterators import (
+    AccumulateVariable,
+    ChainVariable,
+    CompressVariable,
+    GroupbyVariable,
+    SliceVariable,
+    StarmapVariable,
+    TeesVariable,
+    TeeVariable,
+    WhileVariable,
+)
+from graphlift.variables.lazy_iterators import (
+    CountVariable,
+    CycleVariable,
+    FilterVariable,
+    RepeatVariable,
+    emit_iterator,
+)
 from graphlift.variables.slots import iteration, operators
-from graphlift.variables.slots.numbers import index_
+from graphlift.variables.slots.numbers import has_index, index_
+from graphlift.variables.slots.type_lookup import type_lookup
 
 #: Items that combinatorial iterators may have.
 _LIMIT: Final = 100_000
@@ -37,22 +57,29 @@ class InlinedIteratorVariable(IteratorVariable):
         kind: the class of the real iterator.
         generator: the suspended generator.
         arguments, keywords: what the real class is called with.
+        places: which of the arguments are iterators.
     """
 
-    __slots__ = ("arguments", "generator", "keywords", "kind")
+    __slots__ = ("arguments", "generator", "keywords", "kind", "places")
 
     def __init__(
-        self, kind: Any, generator: VariableTracker, arguments: Sequence[Var], keywords: Mapping[str, Var]
+        self,
+        kind: Any,
+        generator: VariableTracker,
+        arguments: Sequence[Var],
+        keywords: Mapping[str, Var],
+        places: Sequence[int],
     ) -> None:
         super().__init__()
         self.kind: Final = kind
         self.generator: Final = generator
         self.arguments: Final = tuple(arguments)
         self.keywords: Final = dict(keywords)
+        self.places: Final = places
         self.handle.value = False
 
     def python_type(self, tx: Tx) -> type:
-        return self.kind if isinstance(self.kind, type) else itertools.chain
+        return cast(type, self.kind)
 
     def _step(self, tx: Tx) -> VariableTracker | None:
         if not self.handle.value:
@@ -76,21 +103,28 @@ class InlinedIteratorVariable(IteratorVariable):
 
     def reconstruct(self, codegen: Codegen) -> None:
         if self.handle.value:
-            codegen(self.generator)
-        else:
-            codegen.call(self.kind, self.arguments, self.keywords)
+            raise Unsupported(Reason.GENERATOR, f"a begun {self.kind.__name__} must become real")
+        emit_iterator(codegen, self.kind, self.arguments, self.places, self.keywords)
 
 
 def _inlined(
-    tx: Tx,
-    kind: Any,
-    polyfill: Any,
-    values: Sequence[Var],
-    arguments: Sequence[Var],
-    keywords: Mapping[str, Var],
+    tx: Tx, kind: Any, polyfill: Any, inner: Sequence[Any], rest: Sequence[Var], keywords: Mapping[str, Var]
 ) -> Any:
-    generator: VariableTracker = tx.run_host(polyfill, values).realize(tx)
-    return InlinedIteratorVariable(kind, generator, arguments, keywords)
+    """An iterator that goes through others.
+
+    Arguments:
+        inner: these.
+        rest: what else the polyfill takes; so does the real class, by position, unless it is in `keywords`.
+    """
+    through = [iteration.for_polyfill(tx, iterator) for iterator in inner]
+    given = [make_list(tx, through)] if kind is itertools.zip_longest else through
+    generator: VariableTracker = tx.run_host(polyfill, [*given, *rest]).realize(tx)
+    arguments = [*inner, *rest[: len(rest) - len(keywords)]]
+    return InlinedIteratorVariable(kind, generator, arguments, keywords, range(len(inner)))
+
+
+def _unless_none(var: VariableTracker) -> VariableTracker | None:
+    return None if var.is_constant() and var.as_constant() is None else var
 
 
 class Arguments:
@@ -240,7 +274,7 @@ def _cycle(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
 def _chain(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if kwargs:
         return fold(tx, itertools.chain, **dict.fromkeys(kwargs))
-    return _inlined(tx, itertools.chain, polyfills.chain, [make_tuple(tx, args)], args, {})
+    return ChainVariable(iteration.iter_(tx, make_tuple(tx, args)))
 
 
 def _chain_from_iterable(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -248,8 +282,7 @@ def _chain_from_iterable(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[
         return fold(tx, itertools.chain.from_iterable, *[()] * len(args), **dict.fromkeys(kwargs))
     if cls.value is not itertools.chain:
         cls.refuse(tx, "from_iterable()")
-    source = iteration.iter_once(tx, args[0])
-    return _inlined(tx, itertools.chain.from_iterable, polyfills.chain, [source], [source], {})
+    return ChainVariable(iteration.iter_(tx, args[0]))
 
 
 CLASS_METHODS[itertools.chain, "from_iterable"] = _chain_from_iterable
@@ -259,9 +292,15 @@ def _slice_number(tx: Tx, value: Any, default: int | None, text: str) -> int | N
     tracker = value.realize(tx)
     if tracker.is_constant() and tracker.as_constant() is None:
         return default
-    if not tracker.is_constant() or not isinstance(tracker.as_constant(), int) or tracker.as_constant() < 0:
+    number = -1
+    if has_index(tx, tracker):
+        try:
+            number = index_(tx, tracker)
+        except ObservedException:
+            tx.raise_(ValueError, text)
+    if not 0 <= number <= sys.maxsize:
         tx.raise_(ValueError, text)
-    return int(tracker.as_constant())
+    return number
 
 
 @constructs(itertools.islice, whole=True)
@@ -283,26 +322,31 @@ def _islice(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mappin
             if not given:
                 tx.raise_(ValueError, word)
             step = given
-    inner = iteration.iter_(tx, args[0])
-    values = [inner, *(constant(tx, number) for number in (start, stop, step))]
-    return _inlined(tx, itertools.islice, polyfills.islice, values, values, {})
+    return SliceVariable(iteration.iter_(tx, args[0]), start, stop, step)
 
 
-def _simple(cls: Any, polyfill: Any, names: tuple[str, ...], iterated: Sequence[str]) -> None:
-    """A class that is called with its arguments in order, some of which it iterates over."""
+def _simple(cls: Any, names: tuple[str, str], make: Callable[..., Any], iterated: Sequence[str]) -> None:
+    """A class that is called with two arguments, some of which it iterates over."""
 
     @constructs(cls, whole=True)
     def construct(tx: Tx, cls_var: Any, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        given = Arguments(tx, cls, names, len(names), args, kwargs)
-        values = [iteration.iter_once(tx, given[name]) if name in iterated else given[name] for name in names]
-        return _inlined(tx, cls, polyfill, values, values, {})
+        given = Arguments(tx, cls, names, 2, args, kwargs)
+        return make(
+            *(iteration.iter_(tx, given[n]) if n in iterated else given[n].realize(tx) for n in names)
+        )
 
 
-_simple(itertools.takewhile, polyfills.takewhile, ("predicate", "iterable"), ("iterable",))
-_simple(itertools.dropwhile, polyfills.dropwhile, ("predicate", "iterable"), ("iterable",))
-_simple(itertools.starmap, polyfills.starmap, ("function", "iterable"), ("iterable",))
-_simple(itertools.compress, polyfills.compress, ("data", "selectors"), ("data", "selectors"))
-_simple(itertools.pairwise, polyfills.pairwise, ("iterable",), ("iterable",))
+_ITERABLE: Final = ("iterable",)
+for _while in (itertools.takewhile, itertools.dropwhile):
+    _simple(_while, ("predicate", "iterable"), functools.partial(WhileVariable, _while), _ITERABLE)
+_simple(itertools.starmap, ("function", "iterable"), StarmapVariable, _ITERABLE)
+_simple(itertools.compress, ("data", "selectors"), CompressVariable, ("data", "selectors"))
+
+
+@constructs(itertools.pairwise, whole=True)
+def _pairwise(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    given = Arguments(tx, cls, _ITERABLE, 1, args, kwargs)
+    return _inlined(tx, cls, polyfills.pairwise, [iteration.iter_(tx, given["iterable"])], [], {})
 
 
 @constructs(itertools.filterfalse, whole=True)
@@ -317,27 +361,25 @@ def _accumulate(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Ma
     if len(args) > 2:
         return fold(tx, itertools.accumulate, *[()] * len(args), **dict.fromkeys(kwargs))
     given = Arguments(tx, cls, ("iterable", "func", "initial"), 1, args, kwargs)
-    function, initial = given.get(tx, "func"), given.get(tx, "initial")
-    inner = iteration.iter_once(tx, given["iterable"])
-    return _inlined(
-        tx, cls, polyfills.accumulate, [inner, function, initial], [inner, function], {"initial": initial}
-    )
+    function, initial = (_unless_none(given.get(tx, n).realize(tx)) for n in ("func", "initial"))
+    return AccumulateVariable(iteration.iter_(tx, given["iterable"]), function, initial)
 
 
 @constructs(itertools.zip_longest, whole=True)
 def _zip_longest(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if set(kwargs) - {"fillvalue"}:
         return fold(tx, itertools.zip_longest, **dict.fromkeys(kwargs))
-    inner = [iteration.iter_once(tx, arg) for arg in args]
+    inner = [iteration.iter_(tx, arg) for arg in args]
     fill = kwargs.get("fillvalue", constant(tx, None))
-    return _inlined(tx, cls, polyfills.zip_longest, [make_list(tx, inner), fill], inner, {"fillvalue": fill})
+    return _inlined(tx, cls, polyfills.zip_longest, inner, [fill], {"fillvalue": fill})
 
 
 @constructs(itertools.groupby, whole=True)
 def _groupby(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     given = Arguments(tx, cls, ("iterable", "key"), 1, args, kwargs)
-    values = [iteration.iter_once(tx, given["iterable"]), given.get(tx, "key")]
-    return _inlined(tx, cls, polyfills.groupby, values, values, {})
+    return GroupbyVariable(
+        iteration.iter_(tx, given["iterable"]), _unless_none(given.get(tx, "key").realize(tx))
+    )
 
 
 @builtin(itertools.tee)
@@ -345,23 +387,27 @@ def _tee(tx: Tx, iterable: Var, n: Var | None = None) -> Any:
     count = 2 if n is None else index_(tx, n)
     if count < 0:
         tx.raise_(ValueError, "n must be >= 0")
+    if not count:
+        return make_tuple(tx, [])
     inner = iteration.iter_(tx, iterable)
-    link = make_list(tx, [])
-    return make_tuple(tx, [tx.run_host(polyfills.tee, [inner, link]) for _ in range(count)])
+    if type_lookup(tx, inner.python_type(tx), "__copy__") is not None:
+        tx.fail(Reason.ITERATOR, "tee() of an iterator that it copies")
+    tees = TeesVariable(iteration.iter_(tx, inner), count)  # C asks twice, too
+    return make_tuple(tx, [TeeVariable(tees, index) for index in range(count)])
 
 
 def _batched(cls: Any) -> None:
     @constructs(cls, whole=True)
     def construct(tx: Tx, cls_var: Any, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        given = Arguments(tx, cls, ("iterable", "n", "strict"), 2, args, kwargs)
+        names = ("iterable", "n", "strict") if sys.version_info >= (3, 13) else ("iterable", "n")
+        given = Arguments(tx, cls, names, 2, args, kwargs)
         count = index_(tx, given["n"])
         if count < 1:
             tx.raise_(ValueError, "n must be at least one")
-        strict = operators.is_true(tx, given.get(tx, "strict", False))
-        inner = iteration.iter_(tx, given["iterable"])
-        values = [inner, constant(tx, count), constant(tx, strict)]
-        named: dict[str, Var] = {"strict": ConstantVariable(True)} if strict else {}
-        return _inlined(tx, cls, polyfills.batched, values, values[:2], named)
+        inner, rest, named = iteration.iter_(tx, given["iterable"]), [constant(tx, count)], {}
+        if len(names) > 2:
+            named["strict"] = constant(tx, operators.is_true(tx, given.get(tx, "strict", False)))
+        return _inlined(tx, cls, polyfills.batched, [inner], [*rest, *named.values()], named)
 
 
 _BATCHED: Callable[..., Any] | None = getattr(itertools, "batched", None)

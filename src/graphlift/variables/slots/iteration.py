@@ -34,11 +34,15 @@ def iter_(tx: Tx, a: Var, error: str | None = None) -> VariableTracker:
 
 
 def iter_once(tx: Tx, a: Var, error: str | None = None) -> VariableTracker:
-    """``iter(a)`` for a polyfill that goes through it with ``for``, where C only asks for the next item.
+    """``iter(a)`` for a polyfill that goes through it with ``for``, where C only asks for the next item."""
+    return for_polyfill(tx, iter_(tx, a, error))
+
+
+def for_polyfill(tx: Tx, iterator: VariableTracker) -> VariableTracker:
+    """An iterator as a polyfill may have it that goes through it with ``for``.
 
     ``for`` asks for an iterator anew, and one that the program wrote may then begin again.
     """
-    iterator = iter_(tx, a, error)
     if iterator.python_type(tx).__flags__ & _IMMUTABLE:
         return iterator
     made: VariableTracker = tx.run_host(reductions.turns, [iterator]).realize(tx)

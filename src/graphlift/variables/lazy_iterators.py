@@ -342,9 +342,8 @@ class CycleVariable(IteratorVariable):
 def _cycle(count: int, place: int | None, *parts: Any) -> Any:
     """A cycle that gave `count` items in its first round, or stands at `place` in a later one."""
     if place is None:
-        made: Any = itertools.cycle(
-            itertools.chain(parts[1:], Itself(parts[0])) if count else Itself(parts[0])
-        )
+        first = parts[0] if type(parts[0]).__flags__ & _IMMUTABLE else Itself(parts[0])
+        made: Any = itertools.cycle(itertools.chain(parts[1:], first) if count else first)
         gone = count
     else:
         made = itertools.cycle(parts)

@@ -199,3 +199,30 @@ def test_a_copy_of_a_derived_frozenset_is_another_object():
     check(
         lambda x, s: (x + 1, s.copy() is s, s.copy()), torch.ones(2), Derived([1]), graphs=None, breaks=None
     )
+
+
+def test_a_pop_without_a_choice_moves_the_place_of_the_next():
+    """CPython begins to look behind the place where the last element was taken."""
+
+    def existing(x, values):
+        taken = values.pop()
+        return x * 2, taken
+
+    def made(x):
+        values = {7}
+        taken = [values.pop()]
+        values.update([1, 2, 3])
+        return x * 2, [*taken, values.pop()], values
+
+    def left(values):
+        values.update([1, 2, 3])
+        return [values.pop() for _ in range(3)]
+
+    compiled, x = graphlift.compile(existing, backend="eager", fullgraph=True), torch.ones(2)
+    for number in (2, 4, 2):
+        ours, theirs = {number}, {number}
+        assert compiled(x, ours)[1] == existing(x, theirs)[1]
+        assert left(ours) == left(theirs)
+    ours, theirs = graphlift.compile(made, backend="eager", fullgraph=True)(x), made(x)
+    assert ours[1:] == theirs[1:]
+    assert left(ours[2]) == left(theirs[2])

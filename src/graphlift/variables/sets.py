@@ -413,18 +413,20 @@ class SetVariable(BuiltinObjectVariable):
 
     @method()
     def pop(self, tx: Tx) -> VariableTracker:
-        """``set.pop``: the first element in the set's order."""
+        """``set.pop``: the first element behind the place where the last one was taken.
+
+        CPython keeps that place, so that a pop is done for real as one even where there is no choice.
+        """
         if not self.table(tx):
             tx.raise_(KeyError, "pop from an empty set")
         if len(self.table(tx)) == 1:
-            (only,) = self.unordered(tx)
-            self._discard(tx, only)
-            return only
-        if self.handle.real is not None or self.handle.value is None:
+            (key,) = self.table(tx)
+        elif self.handle.real is not None or self.handle.value is None:
             tx.fail(Reason.UNSUPPORTED_OPERATION, "set.pop() of a set whose order is not known")
-        made = self._in_order(tx)
-        assert made is not None
-        key = made.pop()
+        else:
+            made = self._in_order(tx)
+            assert made is not None
+            key = made.pop()
         item: VariableTracker = self.table(tx)[key][0]
         self._note(tx, "pop", None)
         tx.heap.drop(self.handle, key)

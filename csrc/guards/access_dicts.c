@@ -148,6 +148,39 @@ static int run_dict_keys(const GlNode *node, GlRun *run)
     return gl_dict_each_key(dict, is_next_key, &keys);
 }
 
+/* --- all global names, in order, but those under which compiled code stands in its module --- */
+
+typedef struct {
+    Keys keys;
+    Py_ssize_t count;
+} Names;
+
+static int begins_with(PyObject *name, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return (size_t)PyUnicode_GET_LENGTH(name) >= length &&
+           memcmp(PyUnicode_1BYTE_DATA(name), prefix, length) == 0;
+}
+
+static int is_own_name(PyObject *name)
+{
+    return PyUnicode_CheckExact(name) && PyUnicode_KIND(name) == PyUnicode_1BYTE_KIND &&
+           (begins_with(name, "__compiled_fn_") || begins_with(name, "__resume_"));
+}
+
+static int is_next_name(PyObject *name, void *context)
+{
+    Names *names = context;
+    return is_own_name(name) || (names->keys.at < names->count && is_next_key(name, &names->keys));
+}
+
+static int run_dict_names(const GlNode *node, GlRun *run)
+{
+    PyObject *dict = gl_parent(node, run);
+    Names names = {{((PyTupleObject *)node->object)->ob_item, 0}, PyTuple_GET_SIZE(node->object)};
+    return PyDict_Check(dict) && gl_dict_each_key(dict, is_next_name, &names) && names.keys.at == names.count;
+}
+
 static int build_dict_keys(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     if (!PyTuple_Check(operands[0])) {
@@ -169,5 +202,6 @@ const GlOp gl_dict_access_ops[] = {
     {"attr_absent", 0, 1, run_attr_absent, build_key, clear_key},
     {"attrs_empty", 0, 0, run_attrs_empty, NULL, NULL},
     {"dict_keys", 0, 1, run_dict_keys, build_dict_keys, NULL},
+    {"dict_names", 0, 1, run_dict_names, build_dict_keys, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };

@@ -31,7 +31,7 @@ from graphlift.profile import FunctionClock, GuardCost, Profile
 from graphlift.quiet import capturing, collector_back, collector_paused
 from graphlift.reasons import Reason
 from graphlift.segments import Segment, Segments
-from graphlift.sources import Source
+from graphlift.sources import PRODUCT_PREFIX, Source
 from graphlift.user_frames import Place, UserFrame
 
 _product_numbers = itertools.count()
@@ -263,7 +263,7 @@ class Conversion:
         globals_: dict[str, Any] = {}
         if graph.operations:
             events.emit(events.GraphFinished(self.id, self.code, graph))
-            name = f"__compiled_fn_{next(_product_numbers)}_{uuid.uuid4().hex}"
+            name = f"{PRODUCT_PREFIX}{next(_product_numbers)}_{uuid.uuid4().hex}"
             with self._phase("backend"), collector_back():
                 globals_[name] = compile_graph(graph, self.settings)
             if graph.may_raise:

@@ -25,6 +25,7 @@ from graphlift.codegen.resume import (
 )
 from graphlift.interpreter.graph_break import Cut
 from graphlift.interpreter.resumed import register
+from graphlift.sources import SEGMENT_PREFIX
 
 _numbers = itertools.count()
 
@@ -49,7 +50,7 @@ class Segment:
         for known, name in self._names:
             if known is namespace:
                 return name
-        name = f"__resume_{next(_numbers)}_{self.compiled.__name__}"
+        name = f"{SEGMENT_PREFIX}{next(_numbers)}_{self.compiled.__name__}"
         namespace[name] = self.compiled
         self._names.append((namespace, name))
         return name

@@ -10,6 +10,15 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+#: How names begin under which a module has the products of backends, and segments.
+PRODUCT_PREFIX: Final = "__compiled_fn_"
+SEGMENT_PREFIX: Final = "__resume_"
+
+
+def is_own_name(name: object) -> bool:
+    """Whether it is such a name: the program is not shown them among all names of a module."""
+    return type(name) is str and name.startswith((PRODUCT_PREFIX, SEGMENT_PREFIX))
+
 
 class Source:
     """A place that can be read again at every call without running user code.

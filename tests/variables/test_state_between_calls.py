@@ -332,3 +332,41 @@ def test_a_class_begins_to_be_an_index():
         got, expected = compiled(X, [1, 2, 3]), program(X, [1, 2, 3])
         assert torch.equal(got[0], expected[0])
         assert got[1] == expected[1]
+
+
+def test_all_global_names_are_those_of_the_program():
+    """Compiled code stands in its module under names of its own, which come and go."""
+    space = {"torch": torch, "breaks": lambda: None, "A1": 1, "A2": 2}
+    exec(
+        "def program(x, n):\n"
+        "    found = [name for name in globals() if name.startswith('A')]\n"
+        "    globals()['A%d' % n] = n\n"
+        "    return x * len(found), found, len(globals()) == len(list(globals().items()))\n"
+        "def other(x):\n"
+        "    return x * 2\n",
+        space,
+    )
+    plain = dict(space)
+    compiled = graphlift.compile(space["program"], backend="eager", fullgraph=True)
+    expected = types.FunctionType(space["program"].__code__, plain)
+    for n in (2, 2, 1):
+        assert str(compiled(X, n)) == str(expected(X, n))
+        graphlift.compile(space["other"], backend="eager")(X)
+    for n in (3, 4):
+        assert str(compiled(X, n)) == str(expected(X, n))
+    assert len([name for name in space if name.startswith("A")]) == 4
+
+
+def test_global_names_in_another_order():
+    space = {"A1": 1, "A2": 2}
+    exec(
+        "def program(x):\n"
+        "    names = globals()\n"
+        "    names['A1'] = names.pop('A1') + 1\n"
+        "    return x * 2, [name for name in names if name.startswith('A')]\n",
+        space,
+    )
+    expected = types.FunctionType(space["program"].__code__, dict(space))
+    compiled = graphlift.compile(space["program"], backend="eager")
+    for _ in range(4):
+        assert str(compiled(X)) == str(expected(X))

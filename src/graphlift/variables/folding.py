@@ -82,6 +82,8 @@ def _width(spec: str | bytes) -> int:
 
 def fold(tx: Tx, function: Callable[..., Any], *args: Any, **kwargs: Any) -> VariableTracker:
     """The tracker of ``function(*args)``, host values all; what it raises is raised in the program."""
+    if (function is int or function is str or function is repr) and args and _is_very_long(args[0]):
+        tx.fail(Reason.UNSUPPORTED_OPERATION, "a number with very many digits to or from text")
     try:
         value = function(*args, **kwargs)
     except Exception as error:
@@ -101,6 +103,14 @@ def computed(tx: Tx, value: Any, args: Sequence[Any]) -> VariableTracker:
 #: Digits that Python converts to and from text whatever its limit, and bits of a number that may have more.
 _DIGITS: Final = sys.int_info.str_digits_check_threshold
 _BITS: Final = 3 * _DIGITS
+
+
+def _is_very_long(value: Any) -> bool:
+    """Whether to make it a text, or a number of it, takes long, and from Python 3.12 on runs functions of the
+    module `_pylong`, which may be replaced."""
+    if type(value) is int:
+        return value.bit_length() > 30_000
+    return type(value) in (str, bytes) and len(value) > 6000
 
 
 def _is_long(value: Any) -> bool:

@@ -18,10 +18,10 @@ import torch
 
 from graphlift.heap import Handle, Table
 from graphlift.protocol import Tx, Var
-from graphlift.sources import DictKeySource, KeySource, Source
+from graphlift.sources import DictKeySource, KeySource, Source, is_own_name
 
 #: Guard kinds that this module uses.
-ABSENT, HAS_KEY, KEYS, THERE = "absent", "has_key", "keys", "there"
+ABSENT, HAS_KEY, KEYS, NAMES, THERE = "absent", "has_key", "keys", "names", "there"
 
 
 def _has(real: Any, key: Hashable) -> bool:
@@ -154,10 +154,14 @@ def complete(tx: Tx, handle: Handle, kind: type[Source] = KeySource) -> None:
         handle.table = {}
     real: dict[Any, Any] = handle.real
     removed = handle.removed or ()
-    if handle.source is not None:
-        tx.guard(KEYS, handle.source, tuple(keys_of(real)))
+    found = [*keys_of(real)]
+    if handle.source is not None and "__builtins__" in found:  # those of compiled code come and go
+        found = [name for name in found if not is_own_name(name)]
+        tx.guard(NAMES, handle.source, tuple(found))
+    elif handle.source is not None:
+        tx.guard(KEYS, handle.source, tuple(found))
     table: dict[Hashable, tuple[Any, Any]] = {}
-    for key in keys_of(real):
+    for key in found:
         if key in removed:
             continue
         entry = handle.table.get(key)

@@ -10,6 +10,7 @@ from graphlift.guards.holding import held
 from graphlift.guards.kinds.containers import same_item
 from graphlift.guards.kinds.showing import show
 from graphlift.guards.places import MISSING, Rows, dict_keys, dict_value, hold_key, namespace
+from graphlift.sources import is_own_name
 
 
 def _is_table(value: Any) -> bool:
@@ -155,23 +156,38 @@ class KeysKind(Kind):
     """All keys of a dictionary, in order. Payload: (tuple of keys,)."""
 
     name = "keys"
+    op = "dict_keys"
 
     def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
         assert guard.source is not None
         at = rows.at(guard.source)
         keys = tuple(map(hold_key, guard.payload[0]))
-        rows.rows.append(("dict_keys", at, keys))
+        rows.rows.append((self.op, at, keys))
         return (at,), keys
 
     def holds(self, payload: Any, *values: Any) -> bool:
         if not _is_table(values[0]):
             return False
-        keys = dict_keys(values[0])
+        keys = self._now(values[0])
         return len(keys) == len(payload) and all(map(same_item, payload, keys))
 
     def describe(self, payload: Any, *names: str) -> str:
         return f"has exactly the keys {show(tuple(map(held, payload)))}"
 
     def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
-        now = show(tuple(dict_keys(values[0]))) if _is_table(values[0]) else show(values[0])
+        now = show(tuple(self._now(values[0]))) if _is_table(values[0]) else show(values[0])
         return f"the keys of {names[0]} were {show(tuple(map(held, payload)))}, now they are {now}"
+
+    def _now(self, table: Any) -> list[Any]:
+        return dict_keys(table)
+
+
+@kind
+class NamesKind(KeysKind):
+    """All global names in a dictionary, in order, but those of compiled code. Payload: (tuple of names,)."""
+
+    name = "names"
+    op = "dict_names"
+
+    def _now(self, table: Any) -> list[Any]:
+        return [name for name in dict_keys(table) if not is_own_name(name)]

@@ -7,6 +7,7 @@ import operator
 import pytest
 import torch
 
+import graphlift
 from graphlift.graph_value import CannotPropagate, MetaError
 
 
@@ -173,3 +174,49 @@ def test_running_statistics_are_written(recorder):
     first, second = r.graph.operations
     assert set(first.written) == {r["mean"], r["var"]} and first.keep
     assert second.written == ()
+
+
+def _in_no_grad():
+    base = torch.ones(4)
+    with torch.no_grad():
+        view = base[0]
+    return base, view, torch.ones(4, requires_grad=True)
+
+
+def _one_of_many():
+    base = torch.ones(4, 2)
+    return base, base.unbind(0)[0], torch.ones(4, 2, requires_grad=True)
+
+
+def _ordinary():
+    base = torch.ones(4)
+    return base, base[0], torch.ones(4, requires_grad=True)
+
+
+@pytest.mark.parametrize("first", [_in_no_grad, _one_of_many, _ordinary])
+def test_a_view_that_autograd_protects_is_used_behind_a_write(first):
+    """The use fails, where the program may expect it."""
+
+    def program(base, view, weight):
+        base.mul_(weight)
+        try:
+            return str(view.sin())
+        except RuntimeError as error:
+            return str(error)
+
+    compiled = graphlift.compile(program, backend="eager")
+    for _ in range(2):
+        assert compiled(*first()) == program(*first())
+
+
+def test_an_ordinary_view_becomes_a_protected_one():
+    def program(base, view, weight):
+        base.mul_(weight)
+        try:
+            return str(view.sin())
+        except RuntimeError as error:
+            return str(error)
+
+    compiled = graphlift.compile(program, backend="eager")
+    for make in (_ordinary, _in_no_grad, _ordinary, _one_of_many):
+        assert compiled(*make()) == program(*make())

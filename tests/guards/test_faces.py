@@ -288,6 +288,10 @@ def tensors():
         unfollowed = result[:1]
     others = [result, PARAMETER[:1], torch.zeros(9)[2:], result.unbind()[0], unfollowed, Rude()]
     yield Guard("writable_view", A, ()), [result[:1], result[0].view(-1)], others
+    leaf = torch.zeros(2)
+    with torch.no_grad():
+        protected = leaf[:1]
+    yield Guard("ordinary_view", A, ()), [result[:1], leaf[:1]], [protected, leaf.unbind(0)[0], leaf, None]
 
 
 def identities():

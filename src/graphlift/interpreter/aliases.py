@@ -18,6 +18,7 @@ from graphlift.guards.kinds.aliases import lies_outside, storage_pattern
 from graphlift.heap import Handle, Heap
 from graphlift.interpreter.capture import Assumptions
 from graphlift.output_graph import CapturedGraph
+from graphlift.output_graph.aliasing import same_storage
 from graphlift.protocol import Tx
 from graphlift.reasons import Reason
 from graphlift.sources import Source
@@ -60,10 +61,14 @@ def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> N
     _assume_outside(graph, inputs, assumptions, tx)
     if not graph.writes_inputs:
         return
-    for value in tx.graph.followed:
-        is_view = value.real is not None and value.real._is_view()
-        kind, payload = ("writable_view", ()) if is_view else ("tensor_field", ("_base", None))
-        assumptions.add(kind, value.source, payload, tx)
+    followed = list(tx.graph.followed)
+    for value in inputs:
+        is_followed = value in followed
+        if is_followed or any(same_storage(value, other) for other in followed):
+            view = "writable_view" if is_followed else "ordinary_view"
+            is_view = value.real is not None and value.real._is_view()
+            kind, payload = (view, ()) if is_view else ("tensor_field", ("_base", None))
+            assumptions.add(kind, value.source, payload, tx)
     if len(inputs) < 2:
         return
     places: list[Source] = [value.source for value in inputs]

@@ -50,7 +50,7 @@ def share_memory(values: Sequence[GraphValue]) -> bool:
 def check_write(
     template: Template,
     tensors: Sequence[GraphValue],
-    inputs: Iterable[GraphValue],
+    inputs: Sequence[GraphValue],
     grad: bool,
     region: Any = None,
 ) -> None:
@@ -71,7 +71,7 @@ def check_write(
             raise CannotPropagate("a write that resizes its target")
         _check_overlap(target, tensors, region or target.meta)
         if write.data:
-            _check_views(target, tensors)
+            _check_views(target, tensors, inputs if grad else ())
             if grad:
                 _check_autograd(write, target, tensors, inputs)
 
@@ -119,13 +119,29 @@ def _apart(a: Any, b: Any) -> bool:
     return bool(extent(low) <= high.storage_offset)
 
 
-def _check_views(target: GraphValue, tensors: Sequence[GraphValue]) -> None:
+def _check_views(target: GraphValue, tensors: Sequence[GraphValue], inputs: Iterable[GraphValue]) -> None:
     """Refuse where autograd protects a view.
 
     A write through such a view fails; after a write through a relative, the next use of the view fails.
     """
-    if any(value.meta.requires_grad for value in tensors) and any(map(_is_protected, _relatives(target))):
+    if not any(value.meta.requires_grad for value in tensors):
+        return
+    others = (value for value in inputs if same_storage(value, target))
+    if any(map(_is_protected, (*_relatives(target), *others))):
         raise CannotPropagate("a write to memory with views that autograd protects")
+
+
+def check_read(value: GraphValue, followed: Iterable[GraphValue]) -> None:
+    """See whether an input may be read behind writes.
+
+    Args:
+        followed: inputs that were written to and that autograd follows.
+
+    Raises:
+        CannotPropagate: where autograd protects the input, which is a view of one of them.
+    """
+    if _is_protected(value) and any(same_storage(value, other) for other in followed):
+        raise CannotPropagate("a view that autograd protects, of memory that was written to")
 
 
 def _check_autograd(

@@ -36,6 +36,7 @@ from graphlift.meta_propagation.state import (
 from graphlift.metadata import PLAIN_CLASSES, MetaRecord, record_of
 from graphlift.output_graph.aliasing import (
     apply_write,
+    check_read,
     check_write,
     followed_inputs,
     is_view,
@@ -106,12 +107,17 @@ class OutputGraph:
             raise CannotPropagate(f"a tensor of class {type(tensor).__name__}")
         if tensor.layout is not torch.strided:
             raise CannotPropagate(f"a tensor of layout {tensor.layout}")
-        value = GraphValue(record_of(tensor))
+        try:
+            value = GraphValue(record_of(tensor))
+        except RuntimeError as error:  # a view that autograd protects, of memory that was written to
+            raise CannotPropagate(f"a tensor that cannot be asked: {error}") from None
         if dynamic is not None and any(dynamic) and source is not None:
             value.fake = self._symbolic().tensor(tensor, source, dynamic)
             value.meta = input_meta(value.fake, value.meta)
         value.real = tensor
         value.source = source
+        if self.followed:
+            check_read(value, self.followed)
         self._by_id[id(tensor)] = value
         self.inputs.append(value)
         return value
@@ -273,7 +279,7 @@ class OutputGraph:
     ) -> Any:
         grad = self._propagator.state.grad
         if template.writes:
-            inputs = (value for value in self.inputs if type(value) is GraphValue)
+            inputs = [value for value in self.inputs if type(value) is GraphValue]
             check_write(template, tensors, inputs, grad, self._region(call))
             if grad:
                 self.followed.update(dict.fromkeys(followed_inputs(template, tensors)))

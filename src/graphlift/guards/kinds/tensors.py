@@ -181,25 +181,43 @@ _ORDINARY: Final[Any] = torch._C._autograd.CreationMeta.DEFAULT
 
 
 @kind
-class WritableViewKind(Kind):
-    """The tensor is a view that autograd lets be written to: made one by one, under grad mode, of no leaf."""
+class OrdinaryViewKind(Kind):
+    """The tensor is a view that autograd does not protect: made one by one, under grad mode."""
 
-    name = "writable_view"
+    name = "ordinary_view"
 
     def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
         assert guard.source is not None
         at = rows.at(guard.source)
-        base = rows.add("slot", at, torch._C.TensorBase._base)
-        rows.add("constant", rows.add("slot", base, torch._C.TensorBase.is_leaf), False)
         rows.add("view_made", at, _creation, int(_ORDINARY))
         return (at,), None
 
     def holds(self, payload: Any, *values: Any) -> bool:
         tensor = values[0]
-        if not issubclass(type(tensor), torch.Tensor):
-            return False
-        base = _field(tensor, "_base")
-        return base is not None and not _field(base, "is_leaf") and bool(_creation(tensor) == _ORDINARY)
+        is_view = issubclass(type(tensor), torch.Tensor) and _field(tensor, "_base") is not None
+        return is_view and bool(_creation(tensor) == _ORDINARY)
+
+    def describe(self, payload: Any, *names: str) -> str:
+        return "is a view that autograd does not protect"
+
+    def explain(self, payload: Any, names: Sequence[str], values: Sequence[Any]) -> str:
+        return f"{names[0]} was a view that autograd does not protect, now it is none"
+
+
+@kind
+class WritableViewKind(OrdinaryViewKind):
+    """The tensor is a view that autograd lets be written to: an ordinary one, of no leaf."""
+
+    name = "writable_view"
+
+    def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
+        assert guard.source is not None
+        base = rows.add("slot", rows.at(guard.source), torch._C.TensorBase._base)
+        rows.add("constant", rows.add("slot", base, torch._C.TensorBase.is_leaf), False)
+        return super().compile(guard, rows)
+
+    def holds(self, payload: Any, *values: Any) -> bool:
+        return super().holds(payload, *values) and not _field(_field(values[0], "_base"), "is_leaf")
 
     def describe(self, payload: Any, *names: str) -> str:
         return "is a view that may be written to"

@@ -1,6 +1,6 @@
 """`collections.deque`. Mirrors Modules/_collectionsmodule.c.
 
-What is done to a deque is a row of steps, each a method of the real class and its arguments (`_stepped`
+What is done to a deque is a row of steps, each a method of the real class and its arguments (`_do`
 says what it does to the items). A deque made by the program takes its steps at once. Of one that existed
 only the type is guarded until it is looked into, so that a buffer may be added to whatever it holds; its
 steps are kept, and done for real when the graph has run.
@@ -42,10 +42,9 @@ Step = tuple[str, tuple[Any, ...]]
 _UNNOTICED: Final = frozenset({"__setitem__", "reverse"})
 
 
-def _stepped(items: list[Any], limit: int | None, step: Step) -> list[Any]:
-    """The items behind a step."""
+def _do(items: list[Any], limit: int | None, step: Step) -> None:
+    """Do a step to the items."""
     name, args = step
-    items = list(items)
     if name == "__setitem__":
         items[args[0]] = args[1]
     elif name == "__delitem__":
@@ -53,21 +52,24 @@ def _stepped(items: list[Any], limit: int | None, step: Step) -> list[Any]:
     elif name in ("pop", "popleft"):
         items.pop(-1 if name == "pop" else 0)
     elif name == "clear":
-        items = []
+        items.clear()
     elif name == "reverse":
         items.reverse()
     elif name == "rotate":
         by = args[0] % len(items) if items else 0
-        items = [*items[len(items) - by :], *items[: len(items) - by]]
+        items[:] = [*items[len(items) - by :], *items[: len(items) - by]]
     elif name == "__imul__":
-        items = _cut(items * args[0], limit)
+        items[:] = _cut(items * args[0], limit)
     elif name == "append":
-        items = _cut([*items, args[0]], limit)
+        items.append(args[0])
+        if limit is not None and len(items) > limit:
+            del items[: len(items) - limit]
     elif name == "appendleft":
-        items = [args[0], *items][: len(items) + 1 if limit is None else limit]
+        items.insert(0, args[0])
+        if limit is not None:
+            del items[limit:]
     else:
         items.insert(args[0], args[1])
-    return items
 
 
 def _cut(items: list[Any], limit: int | None) -> list[Any]:
@@ -269,7 +271,8 @@ class DequeVariable(SequenceVariable):
     def step(self, tx: Tx, name: str, *args: Any) -> None:
         """Do a step."""
         if not self._spliced(tx, name, args):
-            items = _stepped(self.items_now(tx), self.handle.value, (name, args))
+            items = list(self.items_now(tx))
+            _do(items, self.handle.value, (name, args))
             tx.heap.set_items(self.handle, items)
         if name not in _UNNOTICED:
             tx.heap.set_slot(self.handle, "absent", {object()})
@@ -458,14 +461,14 @@ class ExistingDequeVariable(DequeVariable):
 
     def items_now(self, tx: Tx) -> list[Any]:
         if self._first is None:
-            self._known = (0, None, self._load(tx))
+            self._known = (0, None, list(self._load(tx)))
         steps, (done, last, items) = self._steps(), self._known
         if done and (len(steps) < done or steps[done - 1] is not last):  # some were taken back
-            done, items = 0, self._first or []
+            done, items = 0, list(self._first or ())
         if len(steps) > done:
             limit = self.limit(tx)
             for step in steps[done:]:
-                items = _stepped(items, limit, step)
+                _do(items, limit, step)
         self._known = (len(steps), steps[-1] if steps else None, items)
         return items
 

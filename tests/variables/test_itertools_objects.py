@@ -271,3 +271,45 @@ def test_iterators_that_leave_ask_for_no_iterator_again(name):
         assert log == expected
         assert list(ours) == list(theirs)
         assert log == expected
+
+
+def test_a_tee_that_what_it_goes_over_holds():
+    def program(x):
+        class Gives:
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                return self.item
+
+        gives = Gives()
+        one, _ = itertools.tee(gives)
+        gives.item = one
+        return x + 1, one
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    _, one = compiled(torch.ones(2))
+    assert next(one) is one
+
+
+def test_iterators_of_one_tee_leave():
+    def program(x):
+        log = []
+        return x + 1, itertools.tee(Itself(log)), log
+
+    compiled = graphlift.compile(program, backend="eager", fullgraph=True)
+    for function in (compiled, program):
+        _, (one, two), log = function(torch.ones(2))
+        assert log == ["asked", "asked"]
+        assert [next(one), next(two), next(two), next(one)] == [1, 1, 2, 2]
+        assert log == ["asked", "asked"]
+
+
+class Itself(Only):
+    def __init__(self, log):
+        super().__init__()
+        self.log = log
+
+    def __iter__(self):
+        self.log.append("asked")
+        return self

@@ -20,7 +20,7 @@ from graphlift.variables.base import VariableTracker
 from graphlift.variables.builtin_object import make_tuple
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.iterators import IteratorVariable
-from graphlift.variables.lazy_iterators import DerivedIteratorVariable, Take, emit_iterator
+from graphlift.variables.lazy_iterators import DerivedIteratorVariable, Itself, Take, emit_iterator
 from graphlift.variables.slots import calls, iteration, operators
 
 #: State of an iterator that has let go of what it iterates over.
@@ -372,6 +372,11 @@ class GroupVariable(IteratorVariable):
         _refuse(self.models)
 
 
+def _tees_of(iterator: Any, count: int) -> Any:
+    """Runs in the compiled program: ``tee``, which calls ``iter()`` twice, of an iterator as it is."""
+    return itertools.tee(Itself(Itself(iterator)), count)
+
+
 class TeesVariable(VariableTracker):
     """The iterators of one `itertools.tee`; the handle's value are the items that were taken for them.
 
@@ -410,7 +415,8 @@ class TeesVariable(VariableTracker):
     def reconstruct(self, codegen: Codegen) -> None:
         if self.handle.value:
             _refuse(itertools.tee)
-        emit_iterator(codegen, itertools.tee, [self.inner, ConstantVariable(self.count)])
+        own = not isinstance(self.inner, IteratorVariable)
+        codegen.call(_tees_of if own else itertools.tee, [self.inner, ConstantVariable(self.count)])
 
 
 class TeeVariable(IteratorVariable):

@@ -38,6 +38,10 @@ class Itself:
     def __iter__(self) -> Any:
         return self._iterator
 
+    def __next__(self) -> Any:
+        """Where ``iter()`` is called twice, one stands for another, which must look like an iterator."""
+        return next(self._iterator)
+
 
 def _on_iterators(kind: Any, places: tuple[int, ...], *args: Any, **named: Any) -> Any:
     """Runs in the compiled program: ``kind(*args)``, the iterators at `places` taken as they are."""

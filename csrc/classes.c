@@ -1,8 +1,11 @@
 /* What Python code cannot do to a class: give it another metaclass, also where that is `type`, and take it
- * off the lists of subclasses; and what it cannot ask: how it makes objects, and whether its names are strings. */
+ * off the lists of subclasses; and what it cannot ask: how it makes objects and looks up
+ * attributes, which fields may be set, and whether its names are strings. */
 
 #include "compat/layouts.h"
 #include "runtime.h"
+
+#include <structmember.h>
 
 static PyObject *
 set_metaclass(PyObject *Py_UNUSED(module), PyObject *args)
@@ -84,7 +87,24 @@ has_only_strings(PyObject *Py_UNUSED(module), PyObject *cls)
     Py_RETURN_TRUE;
 }
 
+static PyObject *
+looks_up_generically(PyObject *Py_UNUSED(module), PyObject *method)
+{
+    return PyBool_FromLong(Py_IS_TYPE(method, &PyWrapperDescr_Type) &&
+                           ((PyWrapperDescrObject *)method)->d_wrapped == (void *)PyObject_GenericGetAttr);
+}
+
+static PyObject *
+is_read_only(PyObject *Py_UNUSED(module), PyObject *descriptor)
+{
+    return PyBool_FromLong(Py_IS_TYPE(descriptor, &PyMemberDescr_Type) &&
+                           (((PyMemberDescrObject *)descriptor)->d_member->flags & READONLY));
+}
+
 static PyMethodDef functions[] = {
+    {"looks_up_generically", looks_up_generically, METH_O,
+     "Whether a `__getattribute__` of a class in C does what that of object does."},
+    {"is_read_only", is_read_only, METH_O, "Whether a member descriptor refuses to be set."},
     {"new_slot", new_slot, METH_O, "The address of the C function by which a class makes its objects."},
     {"has_only_strings", has_only_strings, METH_O,
      "Whether the tables of names of a class and its bases are known to hold exact strings only."},

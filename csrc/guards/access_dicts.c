@@ -155,17 +155,25 @@ typedef struct {
     Py_ssize_t count;
 } Names;
 
-static int begins_with(PyObject *name, const char *prefix)
+/* Whether a name is `prefix`, digits, an underscore, and more. */
+static int is_numbered(PyObject *name, const char *prefix)
 {
-    size_t length = strlen(prefix);
-    return (size_t)PyUnicode_GET_LENGTH(name) >= length &&
-           memcmp(PyUnicode_1BYTE_DATA(name), prefix, length) == 0;
+    const Py_UCS1 *text = PyUnicode_1BYTE_DATA(name); /* ends with a zero */
+    size_t at = strlen(prefix);
+    if ((size_t)PyUnicode_GET_LENGTH(name) <= at || memcmp(text, prefix, at) != 0) {
+        return 0;
+    }
+    size_t first = at;
+    while (text[at] >= '0' && text[at] <= '9') {
+        at++;
+    }
+    return at > first && text[at] == '_';
 }
 
 static int is_own_name(PyObject *name)
 {
     return PyUnicode_CheckExact(name) && PyUnicode_KIND(name) == PyUnicode_1BYTE_KIND &&
-           (begins_with(name, "__compiled_fn_") || begins_with(name, "__resume_"));
+           (is_numbered(name, "__compiled_fn_") || is_numbered(name, "__resume_"));
 }
 
 static int is_next_name(PyObject *name, void *context)

@@ -62,6 +62,12 @@ def has_only_strings(cls: type, /) -> bool:
     """Whether the tables of names of a class and its bases are known to hold exact strings only, so that a
     look-up compares by no code of the user's."""
 
+def looks_up_generically(method: object, /) -> bool:
+    """Whether a `__getattribute__` of a class in C does what that of object does."""
+
+def is_read_only(descriptor: object, /) -> bool:
+    """Whether a member descriptor refuses to be set."""
+
 def hide_subclass(cls: type, /) -> None:
     """Take a class off what ``__subclasses__()`` of its bases gives; they no longer tell it of changes."""
 

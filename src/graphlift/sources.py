@@ -8,16 +8,19 @@ nothing of guards or code; `codegen/load_source.py` and `guards/compile.py` are 
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar, Final
 
 #: How names begin under which a module has the products of backends, and segments.
 PRODUCT_PREFIX: Final = "__compiled_fn_"
 SEGMENT_PREFIX: Final = "__resume_"
 
+_OWN_NAME: Final = re.compile(f"(?:{PRODUCT_PREFIX}|{SEGMENT_PREFIX})[0-9]+_")
+
 
 def is_own_name(name: object) -> bool:
     """Whether it is such a name: the program is not shown them among all names of a module."""
-    return type(name) is str and name.startswith((PRODUCT_PREFIX, SEGMENT_PREFIX))
+    return type(name) is str and _OWN_NAME.match(name) is not None
 
 
 class Source:

@@ -220,3 +220,24 @@ def test_an_ordinary_view_becomes_a_protected_one():
     compiled = graphlift.compile(program, backend="eager")
     for make in (_ordinary, _in_no_grad, _ordinary, _one_of_many):
         assert compiled(*make()) == program(*make())
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+def test_a_protected_view_behind_a_write_without_grad_mode(leaf):
+    def program(base, view):
+        with torch.no_grad():
+            base.mul_(2)
+        try:
+            return str(view + 1)
+        except RuntimeError as error:
+            return str(error)
+
+    def made(protects):
+        base = torch.ones(4, requires_grad=True)
+        base = base if leaf else base * 1
+        with torch.set_grad_enabled(not protects):
+            return base, base[:2]
+
+    compiled = graphlift.compile(program, backend="eager")
+    for protects in (False, True, False, True):
+        assert compiled(*made(protects)) == program(*made(protects))

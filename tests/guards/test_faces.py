@@ -354,8 +354,16 @@ def containers():
     yield Guard("keys", A, ((FN, Plain),)), [{FN: 1, Plain: 2}], [{FN2: 1, Plain: 2}]
     yield Guard("keys", A, (("b", "a"),)), [ordered("ab", "a"), {"b": 1, "a": 1}], [ordered("ab")]
     yield Guard("keys", A, ((),)), [{}, OrderedDict()], [{1: 1}, [], None]
-    own = {"__compiled_fn_1_ab": 1, "a": 1, "__resume_2_f": 2, "b": 3, "__resume_3": 3}
-    other = [{"b": 1, "a": 1}, {"a": 1}, {"a": 1, "b": 1, "__resum": 1}, {"a": 1, "b": 1, 3: 1}, {}, None]
+    own = {"__compiled_fn_1_ab": 1, "a": 1, "__resume_2_f": 2, "b": 3, "__resume_30_": 3}
+    other = [
+        {"b": 1, "a": 1},
+        {"a": 1},
+        {"a": 1, "b": 1, "__resume_3": 1},
+        {"a": 1, "b": 1, "__resume__": 1},
+        {"a": 1, "b": 1, 3: 1},
+        {},
+        None,
+    ]
     yield Guard("names", A, (("a", "b"),)), [own, {"a": 1, "b": 1}], other
     yield (
         Guard("absent", A, ("k",)),

@@ -118,3 +118,25 @@ def test_a_deque_changes_under_its_iterator(direction, gone):
         return x + 1, told
 
     check(program, torch.ones(2), graphs=1, breaks=0, recompiles=None)
+
+
+def test_reversed_lets_go_at_any_error():
+    class Fails:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, index):
+            if index == 1:
+                raise ValueError("one")
+            return index
+
+    def program(x):
+        iterator, told = reversed(Fails()), []
+        for _ in range(4):
+            try:
+                told.append(next(iterator, "end"))
+            except ValueError as error:
+                told.append(str(error))
+        return x + 1, told
+
+    check(program, torch.ones(2), graphs=1, breaks=0)

@@ -313,3 +313,63 @@ class Itself(Only):
     def __iter__(self):
         self.log.append("asked")
         return self
+
+
+WRONG_CALLS = [
+    lambda: itertools.takewhile(predicate=bool, iterable=[1]),
+    lambda: itertools.dropwhile(bool, iterable=[1]),
+    lambda: itertools.starmap(),
+    lambda: itertools.pairwise(iterable=[1]),
+    lambda: list(itertools.compress(data=[1, 2], selectors=[0, 1])),
+    lambda: itertools.islice([1], -5),
+    lambda: itertools.islice([1], 0, "a"),
+    lambda: itertools.islice([1], 0, -1),
+    lambda: itertools.islice([1], 0, -3),
+    lambda: itertools.islice([1], -1, 2),
+    lambda: itertools.islice([1], "a", 2),
+    lambda: itertools.islice([1], 0, 2, -1),
+    lambda: itertools.islice([1], 2**70),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG_CALLS)))
+def test_wrong_calls(number):
+    call = WRONG_CALLS[number]
+
+    def program(x):
+        try:
+            return x + 1, call()
+        except (TypeError, ValueError) as error:
+            return x + 1, type(error), str(error)
+
+    check(program, torch.ones(2), graphs=1, breaks=0, recompiles=None)
+
+
+def test_a_tee_that_is_entered_again():
+    def program(x):
+        class Asks:
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                return next(self.other)
+
+        asks = Asks()
+        one, asks.other = itertools.tee(asks)
+        try:
+            return x + 1, next(one)
+        except RuntimeError as error:
+            return x + 1, str(error)
+
+    check(program, torch.ones(2), graphs=1, breaks=0)
+
+
+def test_no_capture_goes_on_without_end():
+    def program(x):
+        return x + next(itertools.compress(itertools.count(), itertools.repeat(0)), 1)
+
+    unsure = graphlift.compile(program, backend="eager", fullgraph=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("graphlift.variables.slots.iteration.LIMIT", 1000)
+        with pytest.raises(graphlift.exc.Unsupported, match="more than"):
+            unsure(torch.ones(2))

@@ -262,8 +262,15 @@ def test_fields_of_objects_of_derived_numbers(made):
                 told.append(str(error))
         return x * 2, told, value.real
 
+    def handed_in(x, value):
+        try:
+            value.real = 3
+        except AttributeError as error:
+            return x * 2, str(error)
+
     check(read, torch.ones(2), graphs=1, breaks=0, recompiles=None)
     check(written, torch.ones(2), graphs=None, breaks=None, recompiles=None)
+    check(handed_in, torch.ones(2), made, graphs=None, breaks=None, recompiles=None)
 
 
 def test_the_hash_of_what_is_not_a_number_is_the_objects_own():
@@ -274,3 +281,26 @@ def test_the_hash_of_what_is_not_a_number_is_the_objects_own():
 
     for cls in (float, OwnFloat):
         check(program, torch.ones(2), cls, graphs=None, breaks=None, recompiles=None)
+
+
+class Reflects(int):
+    def __radd__(self, other):
+        return "added"
+
+    def __rmul__(self, other):
+        return "multiplied"
+
+
+class Row(tuple):
+    pass
+
+
+def test_what_the_left_operand_takes_is_its_own():
+    """A class that is not below the left operand's is asked second, and a number in C takes derived ones."""
+
+    def program(x, value):
+        made = Reflects(7)
+        numbers = [2.5 + made, True + made, 1j * made, 3 + made, 3 * value, 2.5 * value, made + 2.5]
+        return x * 2, numbers, "b%s" % Row((1,)), b"b%d" % Row((1,)), "%s %s" % Row((1, 2))
+
+    check(program, torch.ones(2), Reflects(3), graphs=1, breaks=0)

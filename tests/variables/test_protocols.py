@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import collections.abc
 import copy
+import decimal
 import enum
 import functools
 import itertools
@@ -612,3 +613,13 @@ def reflected_set_inside(x):
 
 def test_reflected_methods_of_classes_made_inside():
     check(reflected_set_inside, torch.ones(2), fullgraph=True)
+
+
+def test_a_class_in_c_that_looks_up_attributes_in_its_own_way():
+    def program(x):
+        with decimal.localcontext() as context:
+            context.prec = 30
+            context.traps[decimal.Inexact] = 1
+            return x * 2, context.prec, hasattr(context, "traps"), hasattr(context, "absent")
+
+    check(program, torch.ones(2), graphs=None, breaks=None, recompiles=None)

@@ -226,3 +226,15 @@ def test_a_pop_without_a_choice_moves_the_place_of_the_next():
     ours, theirs = graphlift.compile(made, backend="eager", fullgraph=True)(x), made(x)
     assert ours[1:] == theirs[1:]
     assert left(ours[2]) == left(theirs[2])
+
+
+def test_the_place_of_the_next_pop_outlives_clear():
+    def program(x):
+        values, taken = {1, 2, 3}, []
+        for _ in range(3):
+            taken.append(values.pop())
+            values.clear()
+            values.update([1, 2, 3])
+        return x * 2, taken, values.pop()
+
+    check(program, torch.ones(2), graphs=1, breaks=0)

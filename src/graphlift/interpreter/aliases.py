@@ -61,10 +61,10 @@ def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> N
     _assume_outside(graph, inputs, assumptions, tx)
     if not graph.writes_inputs:
         return
-    followed = list(tx.graph.followed)
     for value in inputs:
-        is_followed = value in followed
-        if is_followed or any(same_storage(value, other) for other in followed):
+        is_followed = value in tx.graph.followed
+        others = (other for other in tx.graph.required if other is not value)
+        if is_followed or any(same_storage(value, other) for other in others):
             view = "writable_view" if is_followed else "ordinary_view"
             is_view = value.real is not None and value.real._is_view()
             kind, payload = (view, ()) if is_view else ("tensor_field", ("_base", None))

@@ -71,9 +71,19 @@ def check_write(
             raise CannotPropagate("a write that resizes its target")
         _check_overlap(target, tensors, region or target.meta)
         if write.data:
-            _check_views(target, tensors, inputs if grad else ())
+            _check_views(target, tensors, inputs)
             if grad:
                 _check_autograd(write, target, tensors, inputs)
+
+
+def required_inputs(template: Template, tensors: Sequence[GraphValue]) -> list[GraphValue]:
+    """Inputs that writes reach and that require grad, so that autograd protects some views of them, whatever
+    the mode that they are written in."""
+    roots = [
+        (write, tensors[write.arg].history or tensors[write.arg]) for write in template.writes if write.data
+    ]
+    found = [root for write, root in roots if write.record.requires_grad or root.meta.requires_grad]
+    return [root for root in found if root.real is not None and root.source is not None]
 
 
 def followed_inputs(template: Template, tensors: Sequence[GraphValue]) -> list[GraphValue]:
@@ -131,16 +141,16 @@ def _check_views(target: GraphValue, tensors: Sequence[GraphValue], inputs: Iter
         raise CannotPropagate("a write to memory with views that autograd protects")
 
 
-def check_read(value: GraphValue, followed: Iterable[GraphValue]) -> None:
+def check_read(value: GraphValue, written: Iterable[GraphValue]) -> None:
     """See whether an input may be read behind writes.
 
     Args:
-        followed: inputs that were written to and that autograd follows.
+        written: see `required_inputs`.
 
     Raises:
         CannotPropagate: where autograd protects the input, which is a view of one of them.
     """
-    if _is_protected(value) and any(same_storage(value, other) for other in followed):
+    if _is_protected(value) and any(same_storage(value, other) for other in written):
         raise CannotPropagate("a view that autograd protects, of memory that was written to")
 
 

@@ -41,6 +41,7 @@ from graphlift.output_graph.aliasing import (
     followed_inputs,
     is_view,
     join,
+    required_inputs,
     same_storage,
     share_memory,
 )
@@ -82,6 +83,8 @@ class OutputGraph:
         self.exposed: list[int] = []
         #: Inputs that were written to as some views may not be.
         self.followed: dict[GraphValue, None] = {}
+        #: Inputs that were written to and that require grad.
+        self.required: dict[GraphValue, None] = {}
         self._writes: list[int] = []
         self._draws: list[int] = []
 
@@ -116,8 +119,8 @@ class OutputGraph:
             value.meta = input_meta(value.fake, value.meta)
         value.real = tensor
         value.source = source
-        if self.followed:
-            check_read(value, self.followed)
+        if self.required:
+            check_read(value, self.required)
         self._by_id[id(tensor)] = value
         self.inputs.append(value)
         return value
@@ -281,6 +284,7 @@ class OutputGraph:
         if template.writes:
             inputs = [value for value in self.inputs if type(value) is GraphValue]
             check_write(template, tensors, inputs, grad, self._region(call))
+            self.required.update(dict.fromkeys(required_inputs(template, tensors)))
             if grad:
                 self.followed.update(dict.fromkeys(followed_inputs(template, tensors)))
         if template.pure and _is_constant(template.output):

@@ -79,6 +79,15 @@ def special_method(cls: type, name: str) -> Callable[[S], S]:
     return register
 
 
+#: Numbers that operators of each class take as they are, those of derived classes too.
+_TAKEN_BY: Final[dict[type, tuple[type, ...]]] = {
+    bool: (int,),
+    int: (int,),
+    float: (int, float),
+    complex: (int, float, complex),
+}
+
+
 class ConstantVariable(VariableTracker):
     """An immutable value known whole: numbers, strings, bytes, None, Ellipsis, torch dtypes, ….
 
@@ -241,11 +250,16 @@ class ConstantVariable(VariableTracker):
                 if type(other.value) in FOLDABLE
                 else NOT_IMPLEMENTED
             )
+        part: VariableTracker | None = getattr(other, "storage", None)
         if op == "%" and self.is_text():
+            if part is not None and part.python_type(tx) is tuple:  # C asks whether it is one, or below
+                other = part
             value = other.snapshot(tx)
             if value is not UNKNOWN:
                 return fold_binary(tx, op, self.value, value)
             return self.call_method(tx, "__mod__", [other], {})
+        if isinstance(part, ConstantVariable) and type(part.value) in _TAKEN_BY.get(type(self.value), ()):
+            return fold_binary(tx, op, self.value, part.value)
         return NOT_IMPLEMENTED
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:

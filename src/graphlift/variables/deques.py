@@ -25,8 +25,8 @@ from graphlift.variables.builtin_object import cannot_cycle, constant, method
 from graphlift.variables.classes import constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import fold
-from graphlift.variables.iterator_state import DONE
-from graphlift.variables.iterators import USED_UP, ReversedVariable, SequenceIteratorVariable
+from graphlift.variables.iterator_state import DONE, USED_UP
+from graphlift.variables.iterators import ReversedVariable, SequenceIteratorVariable
 from graphlift.variables.sequences import SequenceVariable, TupleVariable, storage
 from graphlift.variables.slots import iteration, text
 from graphlift.variables.slots.numbers import has_index, index_, repeat_count

@@ -82,7 +82,7 @@ def _width(spec: str | bytes) -> int:
 
 def fold(tx: Tx, function: Callable[..., Any], *args: Any, **kwargs: Any) -> VariableTracker:
     """The tracker of ``function(*args)``, host values all; what it raises is raised in the program."""
-    if (function is int or function is str or function is repr) and args and _is_very_long(args[0]):
+    if _converts_very_long(function, args):
         tx.fail(Reason.UNSUPPORTED_OPERATION, "a number with very many digits to or from text")
     try:
         value = function(*args, **kwargs)
@@ -105,12 +105,13 @@ _DIGITS: Final = sys.int_info.str_digits_check_threshold
 _BITS: Final = 3 * _DIGITS
 
 
-def _is_very_long(value: Any) -> bool:
-    """Whether to make it a text, or a number of it, takes long, and from Python 3.12 on runs functions of the
-    module `_pylong`, which may be replaced."""
-    if type(value) is int:
-        return value.bit_length() > 30_000
-    return type(value) in (str, bytes) and len(value) > 6000
+def _converts_very_long(function: Callable[..., Any], args: Sequence[Any]) -> bool:
+    """Whether it makes a text of an integer, or the reverse, that takes long, and from Python 3.12 on runs
+    functions of the module `_pylong`, which may be replaced."""
+    if function is str or function is repr:
+        return len(args) == 1 and type(args[0]) is int and args[0].bit_length() > 30_000
+    is_text = function is int and args and type(args[0]) in (str, bytes)
+    return bool(is_text and len(args[0]) > 6000 and (len(args) == 1 or args[1] in (0, 10)))
 
 
 def _is_long(value: Any) -> bool:

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 #: The position of an iterator that has come to its end.
 DONE: Final = -1
+#: Position of a reversed iterator that told its end, and let go of its sequence.
+USED_UP: Final = -2
 
 
 class _Nothing:

@@ -22,7 +22,7 @@ from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import maker, wraps
 from graphlift.variables.builtin_object import BuiltinObjectVariable, KnownItemsVariable, constant, make_list
 from graphlift.variables.constant import ConstantVariable
-from graphlift.variables.iterator_state import DONE
+from graphlift.variables.iterator_state import DONE, USED_UP
 from graphlift.variables.slots import calls, items, operators
 
 LIST_ITERATOR: Final[type] = type(iter([]))
@@ -131,9 +131,6 @@ def _item(tx: Tx, sequence: VariableTracker, index: int) -> VariableTracker | No
         return None
 
 
-USED_UP: Final = -2
-
-
 class ReversedVariable(IteratorVariable):
     """``reversed()`` of a sequence; the handle's value is the index of the next item, going down.
 
@@ -164,8 +161,10 @@ class ReversedVariable(IteratorVariable):
         index = self.handle.value
         if index == USED_UP:
             return None
+        tx.heap.set_value(self.handle, USED_UP)  # also where an item fails
         item = _item(tx, self.sequence, index) if index >= 0 else None
-        tx.heap.set_value(self.handle, USED_UP if item is None else index - 1)
+        if item is not None:
+            tx.heap.set_value(self.handle, index - 1)
         return item
 
     def reconstruct(self, codegen: Codegen) -> None:

@@ -97,14 +97,17 @@ class WhileVariable(DerivedIteratorVariable):
         drops = self.kind is itertools.dropwhile
         if self.handle.value:
             return take(tx, self.inner) if drops else None
-        while (item := take(tx, self.inner)) is not None:
+        for _ in range(iteration.LIMIT):
+            item = take(tx, self.inner)
+            if item is None:
+                return None
             passes = operators.is_true(tx, calls.call(tx, self.predicate, [item], {}))
             if not passes:
                 tx.heap.set_value(self.handle, True)
                 return item if drops else None
             if not drops:
                 return item
-        return None
+        iteration.too_long(tx, self)
 
     def reconstruct(self, codegen: Codegen) -> None:
         if self.handle.value:
@@ -132,13 +135,14 @@ class CompressVariable(DerivedIteratorVariable):
         return (self.data, self.selectors)
 
     def take(self, tx: Tx, take: Take) -> VariableTracker | None:
-        while (item := take(tx, self.data)) is not None:
-            selector = take(tx, self.selectors)
+        for _ in range(iteration.LIMIT):
+            item = take(tx, self.data)
+            selector = None if item is None else take(tx, self.selectors)
             if selector is None:
                 return None
             if operators.is_true(tx, selector):
                 return item
-        return None
+        iteration.too_long(tx, self)
 
     def reconstruct(self, codegen: Codegen) -> None:
         emit_iterator(codegen, itertools.compress, [self.data, self.selectors], (0, 1))
@@ -262,6 +266,8 @@ class SliceVariable(DerivedIteratorVariable):
         gone, wanted = self.handle.value
         tx.heap.set_value(self.handle, _DONE)  # also where an item fails
         stop = self.stop
+        if wanted - gone > iteration.LIMIT:
+            iteration.too_long(tx, self)
         for _ in range(wanted - gone):
             if take(tx, self.inner) is None:
                 return None
@@ -319,14 +325,14 @@ class GroupbyVariable(IteratorVariable):
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         tx.heap.set_value(self.handle, (*self.handle.value[:3], self.handle.value[3] + 1))
-        while True:
+        for _ in range(iteration.LIMIT):
             key, item, target, number = self.handle.value
             if key is not None and (target is None or not operators.equal(tx, target, key)):
-                break
+                tx.heap.set_value(self.handle, (key, item, key, number))
+                return make_tuple(tx, [key, GroupVariable(self, key, number)])
             if not self.advance(tx):
                 return None
-        tx.heap.set_value(self.handle, (key, item, key, number))
-        return make_tuple(tx, [key, GroupVariable(self, key, number)])
+        iteration.too_long(tx, self)
 
     def reconstruct(self, codegen: Codegen) -> None:
         if self.handle.value[3]:
@@ -378,7 +384,8 @@ def _tees_of(iterator: Any, count: int) -> Any:
 
 
 class TeesVariable(VariableTracker):
-    """The iterators of one `itertools.tee`; the handle's value are the items that were taken for them.
+    """The iterators of one `itertools.tee`; the handle's value are the items that were taken for them, its
+    items are not empty while one is taken.
 
     Attributes:
         inner: the iterator that is taken from.
@@ -392,7 +399,7 @@ class TeesVariable(VariableTracker):
         self.inner: Final = inner
         self.count: Final = count
         self.handle: Final = Handle()
-        self.handle.value = ()
+        self.handle.value, self.handle.items = (), []
         self.handle.tracker = self
 
     def python_type(self, tx: Tx) -> type:
@@ -407,13 +414,19 @@ class TeesVariable(VariableTracker):
         taken: tuple[VariableTracker, ...] = self.handle.value
         if position < len(taken):
             return taken[position]
-        item = iteration.next_(tx, self.inner)
+        if self.handle.items:
+            tx.raise_(RuntimeError, "cannot re-enter the tee iterator")
+        tx.heap.set_items(self.handle, [self.inner])
+        try:
+            item = iteration.next_(tx, self.inner)
+        finally:
+            tx.heap.set_items(self.handle, [])
         if item is not None:
             tx.heap.set_value(self.handle, (*self.handle.value, item))
         return item
 
     def reconstruct(self, codegen: Codegen) -> None:
-        if self.handle.value:
+        if self.handle.value or self.handle.items:
             _refuse(itertools.tee)
         own = not isinstance(self.inner, IteratorVariable)
         codegen.call(_tees_of if own else itertools.tee, [self.inner, ConstantVariable(self.count)])

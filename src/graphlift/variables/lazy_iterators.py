@@ -234,11 +234,14 @@ class FilterVariable(DerivedIteratorVariable):
 
     def take(self, tx: Tx, take: Take) -> VariableTracker | None:
         plain = self.function.is_constant() and self.function.as_constant() in (None, bool)
-        while (item := take(tx, self.inner)) is not None:
+        for _ in range(iteration.LIMIT):
+            item = take(tx, self.inner)
+            if item is None:
+                return None
             test = item if plain else calls.call(tx, self.function, [item], {})
             if operators.is_true(tx, test) is self.wanted:
                 return item
-        return None
+        iteration.too_long(tx, self)
 
     def reconstruct(self, codegen: Codegen) -> None:
         kind = filter if self.wanted else itertools.filterfalse

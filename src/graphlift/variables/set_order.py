@@ -9,6 +9,10 @@ from typing import Any, Final
 History = tuple[tuple[str, Any], ...]
 
 
+#: Methods without an argument.
+BARE: Final = frozenset({"pop", "clear"})
+
+
 class Existing:
     """An argument that is a set which existed before the capture, and which may change behind it."""
 
@@ -30,11 +34,16 @@ def replay(history: History) -> set[Any]:
             origin, method_name, other = argument
             base = replay(origin) if isinstance(origin, tuple) else origin
             made = base.copy() if method_name == "copy" else getattr(base, method_name)(_argument(other))
-        elif name == "pop":
-            made.pop()
+        elif name in BARE:
+            getattr(made, name)()
         else:
             getattr(made, name)(_argument(argument))
     return made
+
+
+def moves_place(history: History) -> bool:
+    """Whether something was popped, behind which CPython begins to look the next time, cleared or not."""
+    return any(name == "pop" for name, _ in history)
 
 
 def added_one_by_one(history: History) -> list[Any] | None:

@@ -35,7 +35,15 @@ from graphlift.variables.mappings import DictVariable
 from graphlift.variables.namespace import is_plain_key
 from graphlift.variables.sequences import TupleVariable, storage
 from graphlift.variables.set_iterators import SetIteratorVariable
-from graphlift.variables.set_order import Existing, History, added_one_by_one, is_plain, replay
+from graphlift.variables.set_order import (
+    BARE,
+    Existing,
+    History,
+    added_one_by_one,
+    is_plain,
+    moves_place,
+    replay,
+)
 from graphlift.variables.slots import iteration, text
 
 
@@ -343,8 +351,8 @@ class SetVariable(BuiltinObjectVariable):
             done = (getattr(set, name), args, tuple(keys.open_parts(met)))
             tx.heap.set_slot(handle, "value", (*(handle.value or ()), done))
             return
-        history = () if handle.value is None and not handle.table else handle.value
-        known = history is not None and (plain is not None or name == "pop")
+        history = handle.value
+        known = history is not None and (plain is not None or name in BARE)
         tx.heap.set_slot(handle, "value", (*history, (name, plain)) if known else None)
 
     def merge(self, tx: Tx, other: VariableTracker) -> None:
@@ -437,7 +445,7 @@ class SetVariable(BuiltinObjectVariable):
         """``set.clear``."""
         self._note(tx, "clear", None)
         tx.heap.set_table(self.handle, {})
-        if self.handle.real is None:
+        if self.handle.real is None and self.handle.value is not None and not moves_place(self.handle.value):
             tx.heap.set_slot(self.handle, "value", ())
 
     def write_back(self, codegen: Codegen, handle: Handle) -> None:

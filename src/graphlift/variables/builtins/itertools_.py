@@ -288,7 +288,20 @@ def _chain_from_iterable(tx: Tx, cls: Any, args: Sequence[Any], kwargs: Mapping[
 CLASS_METHODS[itertools.chain, "from_iterable"] = _chain_from_iterable
 
 
-def _slice_number(tx: Tx, value: Any, default: int | None, text: str) -> int | None:
+_STOP: Final = "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+_INDICES: Final = "Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+_STEP: Final = "Step for islice() must be a positive integer or None."
+
+
+def _slice_number(
+    tx: Tx, value: Any, default: int | None, failed: str, negative: str = _INDICES
+) -> int | None:
+    """An argument of ``islice``. C takes -1 for an error.
+
+    Arguments:
+        failed: the text of the error where it is no index.
+        negative: the text where it is less than -1.
+    """
     tracker = value.realize(tx)
     if tracker.is_constant() and tracker.as_constant() is None:
         return default
@@ -297,9 +310,9 @@ def _slice_number(tx: Tx, value: Any, default: int | None, text: str) -> int | N
         try:
             number = index_(tx, tracker)
         except ObservedException:
-            tx.raise_(ValueError, text)
+            tx.raise_(ValueError, failed)
     if not 0 <= number <= sys.maxsize:
-        tx.raise_(ValueError, text)
+        tx.raise_(ValueError, negative if -sys.maxsize - 1 <= number < -1 else failed)
     return number
 
 
@@ -307,20 +320,16 @@ def _slice_number(tx: Tx, value: Any, default: int | None, text: str) -> int | N
 def _islice(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if kwargs or not 2 <= len(args) <= 4:
         return fold(tx, itertools.islice, *[()] * len(args), **dict.fromkeys(kwargs))
-    text = "Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize."
     start, step = 0, 1
     if len(args) == 2:
-        stop = _slice_number(
-            tx, args[1], None, "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize."
-        )
+        stop = _slice_number(tx, args[1], None, _STOP)
     else:
-        start = _slice_number(tx, args[1], 0, text) or 0
-        stop = _slice_number(tx, args[2], None, text)
+        start = _slice_number(tx, args[1], 0, _INDICES) or 0
+        stop = _slice_number(tx, args[2], None, _STOP)
         if len(args) == 4:
-            word = "Step for islice() must be a positive integer or None."
-            given = _slice_number(tx, args[3], 1, word)
+            given = _slice_number(tx, args[3], 1, _STEP, _STEP)
             if not given:
-                tx.raise_(ValueError, word)
+                tx.raise_(ValueError, _STEP)
             step = given
     return SliceVariable(iteration.iter_(tx, args[0]), start, stop, step)
 
@@ -330,6 +339,8 @@ def _simple(cls: Any, names: tuple[str, str], make: Callable[..., Any], iterated
 
     @constructs(cls, whole=True)
     def construct(tx: Tx, cls_var: Any, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if kwargs and cls is not itertools.compress:  # which alone has names for them
+            return fold(tx, cls, *[()] * len(args), **dict.fromkeys(kwargs))
         given = Arguments(tx, cls, names, 2, args, kwargs)
         return make(
             *(iteration.iter_(tx, given[n]) if n in iterated else given[n].realize(tx) for n in names)
@@ -345,8 +356,9 @@ _simple(itertools.compress, ("data", "selectors"), CompressVariable, ("data", "s
 
 @constructs(itertools.pairwise, whole=True)
 def _pairwise(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    given = Arguments(tx, cls, _ITERABLE, 1, args, kwargs)
-    return _inlined(tx, cls, polyfills.pairwise, [iteration.iter_(tx, given["iterable"])], [], {})
+    if kwargs or len(args) != 1:
+        return fold(tx, itertools.pairwise, *[()] * len(args), **dict.fromkeys(kwargs))
+    return _inlined(tx, cls, polyfills.pairwise, [iteration.iter_(tx, args[0])], [], {})
 
 
 @constructs(itertools.filterfalse, whole=True)
@@ -399,7 +411,7 @@ def _tee(tx: Tx, iterable: Var, n: Var | None = None) -> Any:
 def _batched(cls: Any) -> None:
     @constructs(cls, whole=True)
     def construct(tx: Tx, cls_var: Any, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        names = ("iterable", "n", "strict") if sys.version_info >= (3, 13) else ("iterable", "n")
+        names = ("iterable", "n", "strict") if _BATCHES_STRICTLY else ("iterable", "n")
         given = Arguments(tx, cls, names, 2, args, kwargs)
         count = index_(tx, given["n"])
         if count < 1:
@@ -410,6 +422,15 @@ def _batched(cls: Any) -> None:
         return _inlined(tx, cls, polyfills.batched, [inner], [*rest, *named.values()], named)
 
 
+def _batches_strictly(cls: Any) -> bool:
+    try:
+        cls((), 1, strict=True)
+    except TypeError:
+        return False
+    return True
+
+
 _BATCHED: Callable[..., Any] | None = getattr(itertools, "batched", None)
+_BATCHES_STRICTLY: Final = _BATCHED is not None and _batches_strictly(_BATCHED)
 if _BATCHED is not None:
     _batched(_BATCHED)

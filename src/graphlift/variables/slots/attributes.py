@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, Final, NoReturn
 
+from graphlift import _C
 from graphlift.errors import ObservedException
 from graphlift.polyfills import attributes as polyfills
 from graphlift.protocol import Tx, Var
@@ -31,6 +32,8 @@ from graphlift.variables.slots.type_lookup import (
 )
 
 _OBJECT_GETATTRIBUTE: Final = object.__dict__["__getattribute__"]
+#: Look-ups in C that are followed: of any object, and of modules, whose tracker asks their own `__getattr__`.
+_FOLLOWED: Final = (_OBJECT_GETATTRIBUTE, vars(ModuleType)["__getattribute__"])
 _OBJECT_SETATTR: Final = object.__dict__["__setattr__"]
 _OBJECT_DELATTR: Final = object.__dict__["__delattr__"]
 _FGET: Final = property.__dict__["fget"]
@@ -114,6 +117,8 @@ def object_getattr(tx: Tx, obj: VariableTracker, cls: type, name: str) -> Variab
     assert hook is not None
     if hook.raw is not _OBJECT_GETATTRIBUTE and hook.binding is not Binding.C_METHOD:
         return _hooked_getattr(tx, obj, cls, name, hook)
+    if hook.raw not in _FOLLOWED and not _C.looks_up_generically(hook.raw):
+        obj.refuse(tx, f"attribute {name!r}, which its class looks up in its own way,")
     attr = type_lookup(tx, cls, name)
     if attr is not None and attr.binding in (Binding.PROPERTY, Binding.DESCRIPTOR):
         fallback = type_lookup(tx, cls, "__getattr__")
@@ -497,6 +502,8 @@ def set_descriptor(
 ) -> None:
     """``attr.__set__(obj, value)`` and, with None, ``attr.__delete__(obj)``."""
     if attr.binding in (Binding.MEMBER, Binding.GETSET):
+        if type(attr.raw) is MemberDescriptorType and _C.is_read_only(attr.raw):
+            tx.raise_(AttributeError, "readonly attribute")
         obj.write_member(tx, attr.raw, name, value)
     elif attr.binding is Binding.PROPERTY:
         _set_property(tx, attr, obj, cls, name, value)

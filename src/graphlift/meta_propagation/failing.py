@@ -53,8 +53,11 @@ def _in_place_forms() -> list[str]:
     return [f"{name}_" for name in names if hasattr(torch.Tensor, f"{name}_")]
 
 
+#: Their result's metadata follow from their arguments', but they look at values.
+_CHECKS_VALUES: Final = frozenset(targets_named("histc"))
+
 _SURE: Final = frozenset(
-    {*TOTAL, *_IN_PLACE, *targets_named(f"{_RANDOM} {_WRITING} {_OTHERS}"), *targets_named(_in_place_forms())}
+    {*(TOTAL - _CHECKS_VALUES), *_IN_PLACE, *targets_named(f"{_RANDOM} {_WRITING} {_OTHERS}"), *targets_named(_in_place_forms())}
 )
 _INTEGER_DIVISIONS: Final = frozenset(
     {
@@ -87,12 +90,25 @@ def may_fail(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], intege
 
 
 def are_ordinary(arguments: Any, dtypes: Iterable[torch.dtype]) -> bool:
-    """Whether tensors of these dtypes can hold the ints and floats among nested arguments."""
-    most = min(map(_most, dtypes), default=LARGEST_FLOAT)
+    """Whether every operation has a kernel for these dtypes, and tensors of them can hold the ints and floats
+    among nested arguments."""
+    found = list(dtypes)
+    if not _EVERYWHERE.issuperset(found):
+        return False
+    most = min(map(_most, found), default=LARGEST_FLOAT)
     whole = min(most, LARGEST_INT)
     return not any(
         (whole if type(number) is int else most) < abs(number) < math.inf for number in _numbers(arguments)
     )
+
+
+#: Dtypes for which operations are not missing on some device.
+_EVERYWHERE: Final = frozenset(
+    {
+        *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+        *(torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128),
+    }
+)
 
 
 @functools.cache

@@ -169,6 +169,7 @@ class DynamicCalls:
         writes = _writes(metas, fakes, observer, state.inference)
         raises = may_fail(target, args, kwargs, integers=True)
         raises = raises or not are_ordinary((args, kwargs), [fake.dtype for fake in fakes])
+        raises = raises or (state.grad and any(value.is_inference() for value in fakes))
         raises = raises or self._may_refuse(target, args, kwargs, fakes, _tensors(result))
         return Template(output, writes, random=observer.random, raises=raises)
 

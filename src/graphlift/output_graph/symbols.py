@@ -99,15 +99,18 @@ class Symbols:
 
         sizes = [DimDynamic.DYNAMIC if wanted else DimDynamic.STATIC for wanted in dynamic]
         context: Any = StatelessSymbolicContext(dynamic_sizes=sizes)
-        is_view = real._base is not None
+        # Its base or gradient would have symbols of their own.
+        alone = real._base is not None or (real.is_leaf and real.grad is not None)
         fake = self.mode.from_tensor(
-            real.detach() if is_view else real,  # its base would have symbols of its own
+            real.detach() if alone else real,
             static_shapes=False,
             source=_Place(source),
             symbolic_context=context,
         )
-        if is_view:
+        if alone:
             fake = with_history(self.mode, fake, real.requires_grad, real.is_leaf)
+            if type(real) is torch.nn.Parameter:
+                fake._is_param = True
         numbers: list[tuple[Items, Any]] = [
             *((("size", source, dim), size) for dim, size in enumerate(fake.shape)),
             *((("stride", source, dim), stride) for dim, stride in enumerate(fake.stride())),

@@ -57,7 +57,12 @@ def _in_place_forms() -> list[str]:
 _CHECKS_VALUES: Final = frozenset(targets_named("histc"))
 
 _SURE: Final = frozenset(
-    {*(TOTAL - _CHECKS_VALUES), *_IN_PLACE, *targets_named(f"{_RANDOM} {_WRITING} {_OTHERS}"), *targets_named(_in_place_forms())}
+    {
+        *(TOTAL - _CHECKS_VALUES),
+        *_IN_PLACE,
+        *targets_named(f"{_RANDOM} {_WRITING} {_OTHERS}"),
+        *targets_named(_in_place_forms()),
+    }
 )
 _INTEGER_DIVISIONS: Final = frozenset(
     {

@@ -5,7 +5,6 @@ Each function names the documentation of what it stands for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 
@@ -17,24 +16,17 @@ def cached_property_get(descriptor: Any, instance: Any) -> Any:
     name = descriptor.attrname
     if name is None:
         raise TypeError("Cannot use cached_property instance without calling __set_name__ on it.")
-    cache = instance.__dict__
+    cls = type(instance).__name__
+    try:
+        cache = instance.__dict__
+    except AttributeError:
+        raise TypeError(f"No '__dict__' attribute on {cls!r} instance to cache {name!r} property.") from None
     if name in cache:
         return cache[name]
     value = descriptor.func(instance)
-    cache[name] = value
+    try:
+        cache[name] = value
+    except TypeError:
+        text = f"The '__dict__' attribute on {cls!r} instance does not support item assignment for caching"
+        raise TypeError(f"{text} {name!r} property.") from None
     return value
-
-
-def iterate_by_index(sequence: Any) -> Iterator[Any]:
-    """``iter()`` of an object that has ``__getitem__`` but no ``__iter__``.
-
-    https://docs.python.org/3/library/functions.html#iter
-    """
-    index = 0
-    while True:
-        try:
-            item = sequence[index]
-        except (IndexError, StopIteration):
-            return
-        yield item
-        index += 1

@@ -120,6 +120,8 @@ class ClassVariable(VariableTracker):
             initialised = False
             made = attributes.bind(tx, new, None, cls).realize(tx).call(tx, [self, *args], kwargs)
         made = made.realize(tx)
+        if cls is type and len(args) == 3:  # what decides is the metaclass that the bases have
+            initialised = made.python_type(tx) is type
         if not initialised and cls in mro_of(made.python_type(tx)):
             self._initialise(tx, made, args, kwargs, whole)
         assert isinstance(made, VariableTracker)

@@ -546,6 +546,8 @@ def maxlen_of(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | N
     given = args[1] if len(args) > 1 else kwargs.get("maxlen")
     if given is None or (given.realize(tx).is_constant() and given.realize(tx).as_constant() is None):
         return None
+    if not issubclass(given.realize(tx).python_type(tx), int):
+        tx.raise_(TypeError, "an integer is required")
     limit = index_(tx, given)
     if limit < 0:
         tx.raise_(ValueError, "maxlen must be non-negative")

@@ -388,6 +388,18 @@ class MappingProxyVariable(BuiltinObjectVariable):
         right = other.mapping if isinstance(other, MappingProxyVariable) else other
         return operators.compare(tx, op, self.mapping, right)
 
+    def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        right = other.mapping if isinstance(other, MappingProxyVariable) else other
+        return operators.binary(tx, op, self.mapping, right) if op == "|" else NOT_IMPLEMENTED
+
+    def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        return operators.binary(tx, op, other, self.mapping) if op == "|" else NOT_IMPLEMENTED
+
+    def inplace(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        if op == "|":
+            tx.raise_(TypeError, "'|=' is not supported by mappingproxy; use '|' instead")
+        return NOT_IMPLEMENTED
+
     def call_method(self, tx: Tx, name: str, args: Any, kwargs: Any) -> VariableTracker:
         if name in ("get", "keys", "values", "items", "copy", "__reversed__"):
             return cast(VariableTracker, calls.call_method(tx, self.mapping, name, args, kwargs))

@@ -39,6 +39,10 @@ def lasting(tx: Tx, value: Any) -> Any:
     return value.as_constant() if value.is_constant() else UNKNOWN
 
 
+#: Attributes that are not asked of the class. Mirrors attr_exceptions of Objects/genericaliasobject.c.
+_NOT_THE_ORIGINS: Final = frozenset({"__reduce_ex__", "__reduce__", "__copy__", "__deepcopy__"})
+
+
 class GenericAliasVariable(ConstantVariable):
     """A class with arguments in brackets."""
 
@@ -57,10 +61,19 @@ class GenericAliasVariable(ConstantVariable):
             return tx.make.from_value(getattr(self.value, name), None).realize(tx)  # type: ignore[no-any-return]
         if name == "__class__":
             return tx.make.from_value(types.GenericAlias, None).realize(tx)  # type: ignore[no-any-return]
-        if name.startswith("__") and name in types.GenericAlias.__dict__:
+        if name in _NOT_THE_ORIGINS or (name.startswith("__") and name in types.GenericAlias.__dict__):
             return self.refuse(tx, f"attribute {name!r}")
         found: VariableTracker = attributes.getattr_(tx, self.origin(tx), name).realize(tx)
         return found
+
+    def iter_(self, tx: Tx) -> VariableTracker:
+        return self.refuse(tx, "iteration")
+
+    def unpack(self, tx: Tx) -> list[VariableTracker] | None:
+        return self.refuse(tx, "iteration")
+
+    def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
+        return self.refuse(tx, "membership")
 
     def call(
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]

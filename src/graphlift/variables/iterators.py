@@ -93,6 +93,11 @@ class SequenceIteratorVariable(IteratorVariable):
     def python_type(self, tx: Tx) -> type:
         return self.kind
 
+    @property
+    def counted(self) -> VariableTracker | None:
+        """What is asked for its length by those who ask how many items will come."""
+        return None if self.handle.value == DONE else self.sequence
+
     def next_(self, tx: Tx) -> VariableTracker | None:
         index = self.handle.value
         if index == DONE:
@@ -156,6 +161,11 @@ class ReversedVariable(IteratorVariable):
 
     def python_type(self, tx: Tx) -> type:
         return self.kind
+
+    @property
+    def counted(self) -> VariableTracker | None:
+        """What is asked for its length by those who ask how many items will come."""
+        return None if self.handle.value == USED_UP else self.sequence
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         index = self.handle.value

@@ -119,7 +119,7 @@ class ListVariable(SequenceVariable):
     def _set_slice(self, tx: Tx, key: SliceVariable, value: VariableTracker) -> None:
         length = len(self.items_now(tx))
         start, stop, step = key.resolve(tx, length)
-        new = iteration.unpack(tx, value, _NO_SLICE if step == 1 else _NO_EXTENDED_SLICE)
+        new = length_hint.fast(tx, value, _NO_SLICE if step == 1 else _NO_EXTENDED_SLICE)
         if len(self.items_now(tx)) != length:  # whose bounds count then differs between Python versions
             self.refuse(tx, "assignment to a slice, which changes the list by taking the values")
         if step == 1:

@@ -20,6 +20,7 @@ from graphlift.variables.builtin_object import make_tuple
 from graphlift.variables.classes import constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.slots import attributes
+from graphlift.variables.slots.type_lookup import type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
 _WRAPPER: Final[Any] = functools._lru_cache_wrapper
@@ -147,7 +148,7 @@ def _new_wrapper(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: M
     function, maxsize, typed, _ = given
     if not maxsize.is_constant() or not typed.is_constant():
         tx.fail(Reason.UNSUPPORTED_VALUE, "a cache of a size that is not known")
-    if not attributes.hasattr_(tx, attributes.class_of(tx, function, function.python_type(tx)), "__call__"):
+    if type_lookup(tx, function.python_type(tx), "__call__") is None:
         tx.raise_(TypeError, "the first argument must be callable")
     size = maxsize.as_constant()
     return MadeCacheVariable(function, size, bool(typed.as_constant()), tx.make.dict([]))

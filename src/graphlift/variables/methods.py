@@ -235,6 +235,8 @@ def _new_partial(
         tx.raise_(TypeError, "type 'partial' takes at least one argument")
     function, args = args[0], args[1:]
     inner = function.realize(tx)
+    if type_lookup(tx, inner.python_type(tx), "__call__") is None:
+        tx.raise_(TypeError, "the first argument must be callable")
     own = inner.handle.namespace if isinstance(inner, PartialVariable) else None
     if isinstance(inner, PartialVariable) and (own is None or not own.table):
         named = {**inner.keyword_arguments(tx), **kwargs}

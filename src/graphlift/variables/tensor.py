@@ -16,7 +16,16 @@ import torch
 from graphlift.graph_value import CannotPropagate, GraphValue
 from graphlift.heap import Handle
 from graphlift.metadata import PLAIN_CLASSES
-from graphlift.operators import BINARY, COMPARE, INPLACE, UNARY
+from graphlift.operators import (
+    BINARY,
+    BINARY_METHODS,
+    COMPARE,
+    COMPARE_METHODS,
+    INPLACE,
+    INPLACE_METHODS,
+    REFLECTED_METHODS,
+    UNARY,
+)
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.rules.tensor_members import replaced_member
@@ -36,6 +45,15 @@ from graphlift.variables.tensor_methods import call_tensor_method, has_method
 #: Guard kind of a tensor; payload: its `MetaRecord`.
 TENSOR: Final = "tensor"
 
+#: Methods by which operators work; called by name they give NotImplemented for what they do not work on.
+_OPERATORS: Final = frozenset(
+    {
+        *BINARY_METHODS.values(),
+        *REFLECTED_METHODS.values(),
+        *COMPARE_METHODS.values(),
+        *INPLACE_METHODS.values(),
+    }
+)
 _NUMBERS: Final = frozenset({int, float, bool, complex})
 
 
@@ -143,9 +161,9 @@ class TensorVariable(VariableTracker):
         tx.fail(Reason.DATA_DEPENDENT_VALUE, "whether a tensor contains a value")
 
     def iter_(self, tx: Tx) -> VariableTracker:
-        items = tx.make.iterator(self.unpack(tx))
+        items = tx.make.tuple(self.unpack(tx)).realize(tx)  # as `unbind` gives them
         assert isinstance(items, VariableTracker)
-        return items
+        return items.iter_(tx)
 
     def unpack(self, tx: Tx) -> list[VariableTracker]:
         shape = self.value.meta.shape
@@ -194,6 +212,8 @@ class TensorVariable(VariableTracker):
             return self.iter_(tx)
         if name == "__contains__":
             tx.fail(Reason.DATA_DEPENDENT_VALUE, "whether a tensor contains a value")
+        if name in _OPERATORS and not all(_is_operand(tx, arg) for arg in args):
+            self.refuse(tx, f"method {name!r} of what it does not work on")
         var = call_tensor_method(tx, self.value, name, args, kwargs)
         assert isinstance(var, VariableTracker)
         return var
@@ -258,6 +278,11 @@ def _check_members(tx: Tx) -> None:
     name = replaced_member()
     if name is not None:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor, while `torch.Tensor.{name}` is not torch's own")
+
+
+def _is_operand(tx: Tx, arg: VariableTracker) -> bool:
+    kind = arg.realize(tx).python_type(tx)
+    return kind in _NUMBERS or issubclass(kind, torch.Tensor)
 
 
 # --- inputs ----------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from graphlift.operators import (
     REFLECTED_METHODS,
     UNARY_METHODS,
 )
-from graphlift.polyfills import attributes as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import InstanceDictSource, SlotSource, Source
@@ -31,6 +30,7 @@ from graphlift.variables import namespace, rebuild
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.iterators import GETITEM_ITERATOR, SequenceIteratorVariable
 from graphlift.variables.keys import OpenKey, hash_of, known_hash
 from graphlift.variables.object_methods import C_METHODS, OBJECT_METHODS
 from graphlift.variables.slots import attributes
@@ -424,7 +424,7 @@ class UserDefinedObject(VariableTracker):
         if self.storage is not None:
             return self.storage.iter_(tx)
         if type_lookup(tx, self.cls, "__getitem__") is not None:
-            return tx.run_host(polyfills.iterate_by_index, [self])  # type: ignore[return-value]
+            return SequenceIteratorVariable(self, GETITEM_ITERATOR)
         return super().iter_(tx)
 
     def next_(self, tx: Tx) -> VariableTracker | None:

@@ -22,6 +22,8 @@ from graphlift.variables.builder import pinned, wraps
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import INDEXED, ConstantVariable, special_method
 from graphlift.variables.folding import FOLDABLE, MADE_ANEW, fold, known_all
+from graphlift.variables.iterator_state import DONE, skip
+from graphlift.variables.iterators import CallableIteratorVariable, ItemsIteratorVariable
 from graphlift.variables.user_defined import wrap_object
 
 _DATES: Final = (date, time, datetime, timedelta, timezone)
@@ -196,9 +198,43 @@ def _finditer(
         found = list(pattern.finditer(*values[0], **values[1]))
     except TypeError as error:
         tx.raise_real(error)
-    made = tx.make.iterator([ConstantVariable(match) for match in found])
-    assert isinstance(made, VariableTracker)
-    return made
+    return _MatchesVariable([ConstantVariable(match) for match in found], pattern, args, kwargs)
+
+
+class _MatchesVariable(ItemsIteratorVariable):
+    """What ``finditer`` gives: an iterator that calls a function.
+
+    Attributes:
+        pattern: the pattern.
+        arguments, keywords: what it was given.
+    """
+
+    __slots__ = ("arguments", "keywords", "pattern")
+
+    def __init__(
+        self, matches: Sequence[Var], pattern: Any, args: Sequence[Var], kwargs: Mapping[str, Var]
+    ) -> None:
+        super().__init__(matches)
+        self.pattern: Final = pattern
+        self.arguments: Final = tuple(args)
+        self.keywords: Final = dict(kwargs)
+
+    def children(self) -> Sequence[Var]:
+        """What it holds."""
+        return (*self.items, *self.arguments, *self.keywords.values())
+
+    def python_type(self, tx: Tx) -> type:
+        return CallableIteratorVariable.models
+
+    def reconstruct(self, codegen: Codegen) -> None:
+        gone = len(self.items) + 1 if self.handle.value == DONE else self.handle.value
+        start = [ConstantVariable(self.pattern), ConstantVariable(gone)]
+        codegen.call(_matches_behind, [*start, *self.arguments], self.keywords)
+
+
+def _matches_behind(pattern: re.Pattern[Any], gone: int, *args: Any, **kwargs: Any) -> Any:
+    """Runs in the compiled program: ``finditer`` behind so many matches."""
+    return skip(pattern.finditer(*args, **kwargs), gone)
 
 
 @special_method(re.Pattern, "scanner")

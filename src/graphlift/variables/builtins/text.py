@@ -21,7 +21,7 @@ from graphlift.variables.constant import beneath, special_method
 from graphlift.variables.derived_values import derived_value
 from graphlift.variables.folding import SIZE_LIMIT, fold, known, known_all
 from graphlift.variables.sequences import TupleVariable
-from graphlift.variables.slots import attributes, items, iteration, text
+from graphlift.variables.slots import attributes, items, iteration, length_hint, text
 from graphlift.variables.slots.type_lookup import type_lookup
 
 
@@ -86,7 +86,7 @@ def _bytes(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Mapping
 def _join(tx: Tx, separator: Any, args: Sequence[Var], kwargs: Mapping[str, Var]) -> VariableTracker:
     if kwargs or len(args) != 1:
         return fold(tx, separator.join, *[()] * len(args), **dict.fromkeys(kwargs))
-    found = iteration.unpack(tx, args[0], "can only join an iterable")
+    found = length_hint.fast(tx, args[0], "can only join an iterable")
     parts = [known(tx, item) for item in found]
     if any(part is UNKNOWN for part in parts):
         return _join_unknown(tx, separator, found, parts)

@@ -22,6 +22,9 @@ def ask(tx: Tx, a: Var) -> int | None:
             return count if isinstance(count, int) else None
         except ObservedException as error:
             _forget_type_error(tx, error)
+    sequence = getattr(operand, "counted", None)
+    if sequence is not None:  # an iterator that asks what it goes over
+        return ask(tx, sequence) if attributes.user_special(tx, sequence, "__len__") is not None else None
     hint = attributes.user_special(tx, operand, "__length_hint__")
     if hint is None:
         return None
@@ -48,6 +51,18 @@ def _checked(tx: Tx, result: VariableTracker) -> int | None:
     if value < 0:
         tx.raise_(ValueError, "__length_hint__() should return >= 0")
     return value
+
+
+def fast(tx: Tx, a: Var, error: str) -> list[VariableTracker]:
+    """All items as `PySequence_Fast` takes them: a list of an iterator, which is asked for one again."""
+    operand: VariableTracker = a.realize(tx)
+    known_now = operand.unpack(tx)
+    if known_now is not None:
+        return known_now
+    first = iteration.iter_(tx, operand, error)
+    second = iteration.iter_(tx, first)
+    ask(tx, first)
+    return iteration.drain(tx, second)
 
 
 def unpack(tx: Tx, a: Var) -> list[VariableTracker]:

@@ -7,8 +7,8 @@ error the list is ordered as far. Keys are computed first, one call each. See Ob
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from graphlift.errors import ObservedException
 from graphlift.protocol import Tx, Var
@@ -16,6 +16,7 @@ from graphlift.reasons import Reason
 from graphlift.variables.base import UNKNOWN
 from graphlift.variables.folding import known
 from graphlift.variables.slots import calls, operators
+from graphlift.variables.slots.numbers import index_
 from graphlift.variables.slots.truth import is_true
 
 
@@ -37,6 +38,18 @@ class _Asking:
         return is_true(self.tx, operators.compare(self.tx, "<", self.key, other.key))
 
 
+def _takes_any_flag() -> bool:
+    try:
+        sorted((), reverse=None)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return True
+
+
+#: What makes a flag of `reverse`: its truth, or, until Python 3.11, a number.
+_AS_FLAG: Final[Callable[[Tx, Var], int]] = is_true if _takes_any_flag() else index_
+
+
 def sort(
     tx: Tx, items: list[Any], key: Var | None, reverse: Var | None, *, in_place: bool = False
 ) -> list[Any]:
@@ -46,7 +59,7 @@ def sort(
         items: when a comparison raises, they are left in the order reached until then.
         in_place: the caller sorts a list of the program, whose order after an error can be seen.
     """
-    flag = reverse is not None and is_true(tx, reverse)
+    flag = reverse is not None and bool(_AS_FLAG(tx, reverse))
     keys: Sequence[Any] = list(items)
     if key is not None and known(tx, key) is not None:
         keys = [calls.call(tx, key, [item], {}) for item in items]

@@ -58,6 +58,8 @@ def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
     value, how = known(tx, a), known(tx, spec)
     if how is UNKNOWN:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, "format() with a format that is not known")
+    if not isinstance(how, str):
+        tx.raise_(TypeError, f"format() argument 2 must be str, not {type(how).__name__}")
     if value is not UNKNOWN:
         if len(how) > 5 and any(run.isdecimal() and int(run) > SIZE_LIMIT for run in _numbers(how)):
             tx.fail(Reason.UNSUPPORTED_BUILTIN, "format() to a very long text")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from types import CellType
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from graphlift.bytecode.verbs import Verbs
 from graphlift.codegen.pycodegen import PyCodegen
@@ -18,8 +18,8 @@ from graphlift.errors import InternalError, Unsupported
 from graphlift.heap import Handle, Heap, Table
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
-from graphlift.sources import is_own_name
 from graphlift.variables import keys
+from graphlift.variables.namespace import BUILTINS, shown
 
 
 class SideEffects:
@@ -168,15 +168,6 @@ class SideEffects:
         emitter.pop()
 
 
-_BUILTINS: Final = "__builtins__"
-
-
-def _keys(base: Any, real: Any) -> dict[Any, None]:
-    """The keys of a dictionary; of global names those that `namespace.complete` shows the program."""
-    found = dict.fromkeys(base.__iter__(real))
-    return {name: None for name in found if not is_own_name(name)} if _BUILTINS in found else found
-
-
 def _difference(handle: Handle, table: Table, base: Any) -> tuple[list[Var], list[tuple[Var, Var]], bool]:
     """What to delete, what to store, and whether the dictionary must be emptied first.
 
@@ -188,13 +179,13 @@ def _difference(handle: Handle, table: Table, base: Any) -> tuple[list[Var], lis
     """
     first = handle.first_table or {}
     removed = handle.removed or {}
-    real: Any = first if handle.by_place else _keys(base, handle.real)
+    real: Any = first if handle.by_place else dict.fromkeys(shown(base.__iter__(handle.real)))
     was = [key for key in real if key not in removed and (not handle.complete or key in table)]
     gone = [key for key in real if key in removed or (handle.complete and key not in table)]
     fresh = [key for key in table if key not in real or key in removed]
     exchanged = any(key in first and first[key][0] is not entry[0] for key, entry in table.items())
     if handle.complete and (exchanged or list(table) != [*was, *fresh]):
-        if _BUILTINS in real:  # emptying it would take the names away that compiled code stands under
+        if BUILTINS in real:  # emptying it would take the names away that compiled code stands under
             raise Unsupported(Reason.SIDE_EFFECT, "another order of global names")
         return [], [cast(tuple[Var, Var], entry) for entry in table.values()], True
     stored = [

@@ -304,3 +304,22 @@ def test_what_the_left_operand_takes_is_its_own():
         return x * 2, numbers, "b%s" % Row((1,)), b"b%d" % Row((1,)), "%s %s" % Row((1, 2))
 
     check(program, torch.ones(2), Reflects(3), graphs=1, breaks=0)
+
+
+def test_slots_of_classes_derived_from_numbers_inside():
+    def program(x):
+        class Slotted(float):
+            __slots__ = ("unit",)
+
+        class Empty(complex):
+            __slots__ = ("unit",)
+
+        value = Slotted(2.5)
+        value.unit = "m"
+        try:
+            told = Empty(1, 2).unit
+        except AttributeError as error:
+            told = str(error)
+        return x * 2, value.unit, value.real, told, Empty(1, 2).imag
+
+    check(program, torch.ones(2), graphs=1, breaks=0)

@@ -18,13 +18,10 @@ from graphlift.variables.builtin_object import constant, make_tuple, method
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.iterators import IteratorVariable
 from graphlift.variables.slots import calls, iteration, operators
+from graphlift.variables.slots.type_lookup import is_of_c
 
 #: How an iterator beneath is moved: None at its end, or its own StopIteration, whose value counts.
 Take = Callable[[Tx, VariableTracker], "VariableTracker | None"]
-
-
-#: Py_TPFLAGS_IMMUTABLETYPE, of classes that the program cannot change.
-_IMMUTABLE: Final = 1 << 8
 
 
 class Itself:
@@ -349,7 +346,7 @@ class CycleVariable(IteratorVariable):
 def _cycle(count: int, place: int | None, *parts: Any) -> Any:
     """A cycle that gave `count` items in its first round, or stands at `place` in a later one."""
     if place is None:
-        first = parts[0] if type(parts[0]).__flags__ & _IMMUTABLE else Itself(parts[0])
+        first = parts[0] if is_of_c(type(parts[0])) else Itself(parts[0])
         made: Any = itertools.cycle(itertools.chain(parts[1:], first) if count else first)
         gone = count
     else:

@@ -41,7 +41,7 @@ from graphlift.variables.slots.type_lookup import (
     TypeAttr,
     anchor,
     check_holdable,
-    is_immutable,
+    is_of_c,
     mro_of,
     namespace_of,
     type_lookup,
@@ -524,7 +524,7 @@ def _is_natural(tx: Tx, number: VariableTracker) -> bool:
 
 def _is_of_builtin(descriptor: Any) -> bool:
     """Whether a descriptor written in C reads a field of a builtin class, not a slot of the program's."""
-    return type(descriptor) is not MemberDescriptorType or is_immutable(descriptor.__objclass__)
+    return type(descriptor) is not MemberDescriptorType or is_of_c(descriptor.__objclass__)
 
 
 def c_new(cls: type) -> Any:

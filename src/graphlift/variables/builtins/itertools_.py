@@ -12,15 +12,14 @@ from graphlift.errors import ObservedException, Unsupported
 from graphlift.polyfills import itertools_ as polyfills
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
-from graphlift.variables import exceptions
 from graphlift.variables.base import VariableTracker
-from graphlift.variables.builtin_object import constant, make_list, make_tuple, method
+from graphlift.variables.builtin_object import constant, make_list, make_tuple
 from graphlift.variables.builtins.registry import builtin
 from graphlift.variables.classes import CLASS_METHODS, constructs
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.folding import fold
 from graphlift.variables.iterator_state import DONE, combinations_of, combinatoric_iterator
-from graphlift.variables.iterators import ItemsIteratorVariable, IteratorVariable
+from graphlift.variables.iterators import ItemsIteratorVariable
 from graphlift.variables.itertools_iterators import (
     AccumulateVariable,
     ChainVariable,
@@ -35,8 +34,10 @@ from graphlift.variables.itertools_iterators import (
 from graphlift.variables.lazy_iterators import (
     CountVariable,
     CycleVariable,
+    DerivedIteratorVariable,
     FilterVariable,
     RepeatVariable,
+    Take,
     emit_iterator,
 )
 from graphlift.variables.slots import iteration, operators
@@ -47,7 +48,7 @@ from graphlift.variables.slots.type_lookup import type_lookup
 _LIMIT: Final = 100_000
 
 
-class InlinedIteratorVariable(IteratorVariable):
+class InlinedIteratorVariable(DerivedIteratorVariable):
     """An iterator whose steps are those of a generator that is interpreted.
 
     The handle's value tells whether it was started. Made real it is the real class called on its arguments,
@@ -81,25 +82,10 @@ class InlinedIteratorVariable(IteratorVariable):
     def python_type(self, tx: Tx) -> type:
         return cast(type, self.kind)
 
-    def _step(self, tx: Tx) -> VariableTracker | None:
+    def take(self, tx: Tx, take: Take) -> VariableTracker | None:
         if not self.handle.value:
             tx.heap.set_value(self.handle, True)
         return self.generator.next_(tx)
-
-    @method("__next__")
-    def _next(self, tx: Tx) -> VariableTracker:
-        item = self._step(tx)
-        if item is None:
-            tx.raise_(StopIteration)
-        return item
-
-    def next_(self, tx: Tx) -> VariableTracker | None:
-        try:
-            return self._step(tx)
-        except ObservedException as error:
-            if not exceptions.is_stop_iteration(error.value, tx):
-                raise
-            return None  # what it calls ended it
 
     def reconstruct(self, codegen: Codegen) -> None:
         if self.handle.value:

@@ -11,13 +11,10 @@ from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.slots.attributes import call_attr
-from graphlift.variables.slots.type_lookup import Binding, type_lookup
+from graphlift.variables.slots.type_lookup import Binding, is_of_c, type_lookup
 
 #: Items after which an iterator that is run to its end counts as endless.
 LIMIT: Final = 1_000_000
-
-#: The flag of classes of C, whose iterators give themselves.
-_IMMUTABLE: Final = 1 << 8
 
 
 def iter_(tx: Tx, a: Var, error: str | None = None) -> VariableTracker:
@@ -43,7 +40,7 @@ def for_polyfill(tx: Tx, iterator: VariableTracker) -> VariableTracker:
 
     ``for`` asks for an iterator anew, and one that the program wrote may then begin again.
     """
-    if iterator.python_type(tx).__flags__ & _IMMUTABLE:
+    if is_of_c(iterator.python_type(tx)):
         return iterator
     made: VariableTracker = tx.run_host(reductions.turns, [iterator]).realize(tx)
     return made

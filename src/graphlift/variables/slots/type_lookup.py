@@ -132,10 +132,15 @@ def raw_lookup(cls: type, name: str) -> tuple[Any, type] | None:
     return None
 
 
+def is_of_c(cls: type) -> bool:
+    """Whether it is a class in C that the program cannot change (Py_TPFLAGS_IMMUTABLETYPE)."""
+    return bool(_flags_of(cls) & _IMMUTABLE_TYPE)
+
+
 def is_immutable(cls: type) -> bool:
     """Whether no attribute of the class can change from call to call: C types other than heap types, and
     what the program makes anew in each."""
-    return bool(_flags_of(cls) & _IMMUTABLE_TYPE) or id(cls) in _made
+    return is_of_c(cls) or id(cls) in _made
 
 
 #: Classes that stand for those which captured code makes (see `made_classes.py`), by identity, and their

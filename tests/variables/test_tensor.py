@@ -349,3 +349,12 @@ def test_a_view_handed_in_that_autograd_protects_from_writes(protected):
     for _ in range(2):
         said = compiled(protected())
         assert type(said) is str and said == program(protected())
+
+
+def test_whether_a_tensor_is_a_view():
+    def program(x):
+        part = x[0]
+        return x._is_view(), part._is_view(), (part + 1)._is_view(), x * 2
+
+    for made in (torch.ones(3, 3), torch.ones(4, 3)[1:]):
+        check(program, made, graphs=None, breaks=None, recompiles=None)

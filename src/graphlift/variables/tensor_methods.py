@@ -202,6 +202,11 @@ def _is_contiguous(tx: Tx, value: GraphValue, args: Sequence[Var], kwargs: Mappi
         tx.raise_real(error)
 
 
+@_method("_is_view")
+def _is_view(tx: Tx, value: GraphValue, args: Sequence[Var], kwargs: Mapping[str, Var]) -> Var:
+    tx.fail(Reason.UNSUPPORTED_OPERATION, "Tensor._is_view(), which metadata do not tell")
+
+
 @_method("is_inference")
 def _is_inference(tx: Tx, value: GraphValue, args: Sequence[Var], kwargs: Mapping[str, Var]) -> Var:
     if value.real is None:

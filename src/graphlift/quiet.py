@@ -12,7 +12,9 @@ import gc
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+
+import torch
 
 from graphlift import _C, config
 
@@ -69,12 +71,14 @@ def _resume() -> None:
 
 @contextmanager
 def capturing() -> Iterator[None]:
-    """Compiled calls made on this thread run plainly, and the host's stack is deep enough for the user's."""
+    """Compiled calls made on this thread run plainly, function modes of the program's see nothing of what a
+    capture reads, and the host's stack is deep enough for the user's."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _HOST_DEPTH))
     _C.enter_capture()
     try:
-        yield
+        with torch._C.DisableTorchFunction() if torch._C._len_torch_function_stack() else nullcontext():
+            yield
     finally:
         _C.leave_capture()
         sys.setrecursionlimit(limit)

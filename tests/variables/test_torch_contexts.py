@@ -1,8 +1,11 @@
 """Grad mode and autocast inside captured code."""
 
+import contextlib
+
 import pytest
 import torch
 
+import graphlift
 from graphlift.testing import check
 
 W = torch.ones(3, requires_grad=True)
@@ -120,3 +123,30 @@ def test_inference_mode():
         return y
 
     check(f, torch.ones(3), graphs=None, breaks=None)
+
+
+def test_a_function_mode_sees_nothing_of_the_capture():
+    seen = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(function.__name__)
+            return function(*args, **(kwargs or {}))
+
+    def around(x):
+        return x + 1
+
+    def within(x):
+        y = x * 2
+        with Mode():
+            z = y + 1
+        return z * 3
+
+    x = torch.ones(2)
+    for function in (around, within):
+        compiled = graphlift.compile(function, backend="eager")
+        for each in (compiled, compiled, function):
+            seen.clear()
+            with Mode() if function is around else contextlib.nullcontext():
+                each(x)
+            assert seen == ["add"]

@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 import graphlift
 
@@ -35,3 +36,39 @@ def test_a_warning_inside_the_graph(action):
         assert actual is expected
     else:
         assert torch.equal(actual, expected)
+
+
+OPERATIONS = {
+    "a loss of two shapes": lambda x: F.mse_loss(x, torch.ones(1, 2)),
+    "an implicit dimension": lambda x: F.softmax(x),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_functions_of_torch_warn_at_their_own_place(name):
+    operation = OPERATIONS[name]
+
+    def program(x):
+        warnings.warn("first", UserWarning, stacklevel=1)
+        y = operation(x * 2)
+        return y + 1
+
+    def caught(x):
+        try:
+            return operation(x)
+        except UserWarning:
+            return "caught"
+
+    def told(function):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            result = function(torch.ones(2))
+        return str(result), [(str(each.message), each.filename, each.lineno) for each in found]
+
+    compiled = graphlift.compile(program, backend="eager")
+    for _ in range(2):
+        assert told(compiled) == told(program)
+    assert len(told(program)[1]) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert graphlift.compile(caught, backend="eager")(torch.ones(2)) == "caught"

@@ -8,8 +8,10 @@ their values. Random state is put back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
 
 import torch
 
@@ -111,6 +113,35 @@ def invoke(target: Any, method: bool, args: Sequence[Any], kwargs: Mapping[str, 
     return target(*args, **kwargs)
 
 
+@contextmanager
+def _told() -> Iterator[list[warnings.WarningMessage]]:
+    """The warnings that come meanwhile, which nobody is shown; no filter of the program's is asked, and no
+    count of what was shown is touched (`warnings.catch_warnings` makes all of it count anew)."""
+    module: Any = warnings
+    filters, show = module.filters, module._showwarnmsg
+    told: list[warnings.WarningMessage] = []
+    module.filters, module._showwarnmsg = [("always", None, Warning, None, 0)], told.append
+    try:
+        yield told
+    finally:
+        module.filters, module._showwarnmsg = filters, show
+
+
+#: How texts end of warnings that torch's C++ gives, many of them once a process.
+_ONCE: Final = "Triggered internally"
+
+
+def _check_warnings(told: Sequence[warnings.WarningMessage]) -> None:
+    """Break where the call warns each time: then it does at its own place. What torch may tell once a process
+    is told now, for it will not be again."""
+    for message in told:
+        if _ONCE in str(message.message):
+            warnings.warn_explicit(message.message, message.category, message.filename, message.lineno)
+    again = next((str(each.message) for each in told if _ONCE not in str(each.message)), None)
+    if again is not None:
+        raise CannotPropagate(f"it warns: {again}")
+
+
 def rehearse(
     target: Any,
     method: bool,
@@ -138,8 +169,9 @@ def rehearse(
     named = {k: replace(x, put) for k, x in kwargs.items()}
     observer = Observer(real=True)
     try:
-        with observer:
+        with observer, _told() as told:
             result = invoke(target, method, given, named)
+        _check_warnings(told)
     except (GraphError, TooLarge):
         raise
     except Exception as error:

@@ -151,6 +151,10 @@ class CannotPropagate(GraphError):
         self.reason: Final = reason
 
 
+class Warns(CannotPropagate):
+    """The operation warns each time that it is called; cut the graph there."""
+
+
 class DataDependent(GraphError):
     """The result's shape, or the result itself if a Python value, depends on tensor values."""
 

@@ -79,6 +79,15 @@ def program(x):
     return twice(x) + 1
 """,
     )
+    WARNING = ReasonText(
+        "Operation that warns",
+        "torch warns of how this operation is called, each time; a graph would warn from a place of its own.",
+        ("Do what the warning says.", "Call the operation outside the compiled function."),
+        example="""
+def program(x):
+    return torch.nn.functional.softmax(x) + 1
+""",
+    )
     UNKNOWN_CALLABLE = ReasonText(
         "Call of a function that cannot be looked into",
         "The function is written in C (or wraps one) and has no symbolic model here.",

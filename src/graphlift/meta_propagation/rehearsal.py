@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import torch
 
-from graphlift.graph_value import CannotPropagate, GraphError
+from graphlift.graph_value import CannotPropagate, GraphError, Warns
 from graphlift.meta_propagation.observer import Observer, TooLarge
 from graphlift.meta_propagation.template import Reader, Template, Write
 from graphlift.metadata import MetaRecord, record_of
@@ -139,7 +139,7 @@ def _check_warnings(told: Sequence[warnings.WarningMessage]) -> None:
             warnings.warn_explicit(message.message, message.category, message.filename, message.lineno)
     again = next((str(each.message) for each in told if _ONCE not in str(each.message)), None)
     if again is not None:
-        raise CannotPropagate(f"it warns: {again}")
+        raise Warns(again)
 
 
 def rehearse(

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import torch
 
-from graphlift.graph_value import CannotPropagate, DataDependent, MetaError, StructResult
+from graphlift.graph_value import CannotPropagate, DataDependent, MetaError, StructResult, Warns
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
@@ -191,7 +191,8 @@ def record(
     except DataDependent as error:
         tx.fail(Reason.DATA_DEPENDENT_SHAPE, error.operation)
     except CannotPropagate as error:
-        tx.fail(Reason.NO_TENSOR_MODEL, f"{getattr(target, '__name__', target)}: {error.reason}")
+        reason = Reason.WARNING if isinstance(error, Warns) else Reason.NO_TENSOR_MODEL
+        tx.fail(reason, f"{getattr(target, '__name__', target)}: {error.reason}")
     if graph.notable >= length:
         tx.recorded(length)
     made = graph_result(tx, result)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 import torch
+from torch.utils._device import DeviceContext
 
 from graphlift import _C, config
 
@@ -69,6 +70,12 @@ def _resume() -> None:
             gc.enable()
 
 
+def _has_modes() -> bool:
+    """Whether function modes of the program's are active, and none that says where tensors are made."""
+    modes = [torch._C._get_function_stack_at(at) for at in range(torch._C._len_torch_function_stack())]
+    return bool(modes) and not any(isinstance(mode, DeviceContext) for mode in modes)
+
+
 @contextmanager
 def capturing() -> Iterator[None]:
     """Compiled calls made on this thread run plainly, function modes of the program's see nothing of what a
@@ -77,7 +84,7 @@ def capturing() -> Iterator[None]:
     sys.setrecursionlimit(max(limit, _HOST_DEPTH))
     _C.enter_capture()
     try:
-        with torch._C.DisableTorchFunction() if torch._C._len_torch_function_stack() else nullcontext():
+        with torch._C.DisableTorchFunction() if _has_modes() else nullcontext():
             yield
     finally:
         _C.leave_capture()

@@ -323,3 +323,18 @@ def test_slots_of_classes_derived_from_numbers_inside():
         return x * 2, value.unit, value.real, told, Empty(1, 2).imag
 
     check(program, torch.ones(2), graphs=1, breaks=0)
+
+
+def test_numbers_of_numpy_that_derive_from_floats_stay_what_they_are():
+    numpy = pytest.importorskip("numpy")
+
+    def program(x, value):
+        made = numpy.float64(2.5)
+        found = [made * 3, made.real, value + 1, 2 * value, round(numpy.floor(1.6))]
+        return x * 2, found, [type(each).__name__ for each in found]
+
+    compiled = graphlift.compile(program, backend="eager")
+    for _ in range(2):
+        assert str(compiled(torch.ones(2), numpy.float64(1.5))) == str(
+            program(torch.ones(2), numpy.float64(1.5))
+        )

@@ -12,7 +12,7 @@ from graphlift.variables.base import UNKNOWN
 from graphlift.variables.builder import wraps_if
 from graphlift.variables.constant import ConstantVariable, beneath
 from graphlift.variables.graph_calls import as_graph_argument, graph_argument
-from graphlift.variables.slots.type_lookup import anchor, mro_of, type_lookup
+from graphlift.variables.slots.type_lookup import anchor, is_of_c, mro_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
 _KINDS: Final = (int, float, complex, str, bytes)
@@ -37,7 +37,7 @@ def derived_value(tx: Tx, cls_var: Any, cls: type, plain: Any) -> DerivedValueVa
         plain: what it gives for the builtin class itself.
     """
     value = beneath(tx, plain.realize(tx), *_KINDS).snapshot(tx)
-    if value is UNKNOWN or type(value) not in _KINDS:
+    if value is UNKNOWN or type(value) not in _KINDS or _is_from_c(cls):
         tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__} whose value is not known")
     if type_lookup(tx, cls, "__del__") is not None:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which has a finalizer")
@@ -45,8 +45,17 @@ def derived_value(tx: Tx, cls_var: Any, cls: type, plain: Any) -> DerivedValueVa
 
 
 def _number_of(cls: type) -> Any:
-    """The builtin number class from which a class derives."""
-    return next((kind for kind in (int, float) if kind in mro_of(cls) and kind is not cls), None)
+    """The builtin number class from which a class of the program's derives."""
+    kinds = (kind for kind in (int, float) if kind in mro_of(cls) and kind is not cls)
+    return None if _is_from_c(cls) else next(kinds, None)
+
+
+def _is_from_c(cls: type) -> bool:
+    """Whether a class in C stands between it and the builtin class, whose methods are then not all
+    (`numpy.float64`)."""
+    above = mro_of(cls)
+    first = next(at for at, base in enumerate(above) if base in (*_KINDS, object))
+    return any(is_of_c(base) for base in above[:first])
 
 
 @wraps_if(lambda value: type(value) is not bool and _number_of(type(value)) is not None, order=65)

@@ -179,7 +179,7 @@ def _difference(handle: Handle, table: Table, base: Any) -> tuple[list[Var], lis
     """
     first = handle.first_table or {}
     removed = handle.removed or {}
-    real: Any = first if handle.by_place else dict.fromkeys(shown(base.__iter__(handle.real)))
+    real: Any = first if handle.by_place else dict.fromkeys(shown(handle.real))
     was = [key for key in real if key not in removed and (not handle.complete or key in table)]
     gone = [key for key in real if key in removed or (handle.complete and key not in table)]
     fresh = [key for key in table if key not in real or key in removed]

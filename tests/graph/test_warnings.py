@@ -65,9 +65,17 @@ def test_functions_of_torch_warn_at_their_own_place(name):
             result = function(torch.ones(2))
         return str(result), [(str(each.message), each.filename, each.lineno) for each in found]
 
-    compiled = graphlift.compile(program, backend="eager")
+    def failing(x):
+        try:
+            return F.mse_loss(x, torch.ones(3))  # warns first
+        except RuntimeError as error:
+            return type(error)
+
+    compiled, fails = (graphlift.compile(function, backend="eager") for function in (program, failing))
     for _ in range(2):
         assert told(compiled) == told(program)
+        assert told(fails) == told(failing)
+    assert len(told(failing)[1]) == 1
     assert len(told(program)[1]) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -193,33 +193,27 @@ def _ordinary():
     return base, base[0], torch.ones(4, requires_grad=True)
 
 
+def _used_behind_a_write(base, view, weight):
+    base.mul_(weight)
+    try:
+        return str(view.sin())
+    except RuntimeError as error:
+        return str(error)
+
+
 @pytest.mark.parametrize("first", [_in_no_grad, _one_of_many, _ordinary])
 def test_a_view_that_autograd_protects_is_used_behind_a_write(first):
     """The use fails, where the program may expect it."""
 
-    def program(base, view, weight):
-        base.mul_(weight)
-        try:
-            return str(view.sin())
-        except RuntimeError as error:
-            return str(error)
-
-    compiled = graphlift.compile(program, backend="eager")
+    compiled = graphlift.compile(_used_behind_a_write, backend="eager")
     for _ in range(2):
-        assert compiled(*first()) == program(*first())
+        assert compiled(*first()) == _used_behind_a_write(*first())
 
 
 def test_an_ordinary_view_becomes_a_protected_one():
-    def program(base, view, weight):
-        base.mul_(weight)
-        try:
-            return str(view.sin())
-        except RuntimeError as error:
-            return str(error)
-
-    compiled = graphlift.compile(program, backend="eager")
+    compiled = graphlift.compile(_used_behind_a_write, backend="eager")
     for make in (_ordinary, _in_no_grad, _ordinary, _one_of_many):
-        assert compiled(*make()) == program(*make())
+        assert compiled(*make()) == _used_behind_a_write(*make())
 
 
 @pytest.mark.parametrize("leaf", [True, False])

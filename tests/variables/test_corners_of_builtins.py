@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import re
 import types
 from collections import deque
@@ -98,6 +99,7 @@ EXPRESSIONS = {
     "iterator over a tensor": lambda x: type(iter(x)).__name__,
     "matches": lambda x: (type(re.finditer("a", "aa")), [m.span() for m in re.finditer("a", "aba")]),
     "slice": lambda x: assigned([1], Counted()),
+    "arguments of starmap": lambda x: list(itertools.starmap(max, [Counted()])),
     "join": lambda x: ",".join(Counted(str)),
     "reversed": lambda x: list(reversed(Sequence())),
     "by index": lambda x: list(iter(Sequence())),

@@ -290,6 +290,15 @@ class Reflects(int):
     def __rmul__(self, other):
         return "multiplied"
 
+    def __rmatmul__(self, other):
+        return "matrix"
+
+    def __ror__(self, other):
+        return "or"
+
+    def __rmod__(self, other):
+        return "rest"
+
 
 class Row(tuple):
     pass
@@ -301,6 +310,7 @@ def test_what_the_left_operand_takes_is_its_own():
     def program(x, value):
         made = Reflects(7)
         numbers = [2.5 + made, True + made, 1j * made, 3 + made, 3 * value, 2.5 * value, made + 2.5]
+        numbers += [3 @ made, 2.5 | made, 1j % made, 7.5 % made]  # the first three no left operand has
         return x * 2, numbers, "b%s" % Row((1,)), b"b%d" % Row((1,)), "%s %s" % Row((1, 2))
 
     check(program, torch.ones(2), Reflects(3), graphs=1, breaks=0)

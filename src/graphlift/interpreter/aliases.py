@@ -8,7 +8,7 @@ taken to leave the other alone. Tensors matter by their memory, other objects by
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from graphlift import _C
@@ -18,7 +18,6 @@ from graphlift.guards.kinds.aliases import lies_outside, storage_pattern
 from graphlift.heap import Handle, Heap
 from graphlift.interpreter.capture import Assumptions
 from graphlift.output_graph import CapturedGraph
-from graphlift.output_graph.aliasing import same_storage
 from graphlift.protocol import Tx
 from graphlift.reasons import Reason
 from graphlift.sources import Source
@@ -61,10 +60,10 @@ def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> N
     _assume_outside(graph, inputs, assumptions, tx)
     if not graph.writes_inputs:
         return
-    for value in inputs:
+    written = Counter(_storage(value) for value in tx.graph.required)
+    for value in inputs if written else ():
         is_followed = value in tx.graph.followed
-        others = (other for other in tx.graph.required if other is not value)
-        if is_followed or any(same_storage(value, other) for other in others):
+        if is_followed or written[_storage(value)] > (value in tx.graph.required):  # or another on its memory
             view = "writable_view" if is_followed else "ordinary_view"
             is_view = value.real is not None and value.real._is_view()
             kind, payload = (view, ()) if is_view else ("tensor_field", ("_base", None))
@@ -77,6 +76,11 @@ def assume_storages(graph: CapturedGraph, assumptions: Assumptions, tx: Tx) -> N
     except NotGuardableError as error:
         tx.fail(Reason.UNSUPPORTED_OPERATION, f"a write to a tensor: {error}")
     assumptions.add("overlap", None, (pattern, *places), tx)
+
+
+def _storage(value: GraphValue) -> int:
+    assert value.real is not None
+    return int(value.real.untyped_storage()._cdata)
 
 
 def _assume_outside(

@@ -44,6 +44,17 @@ def plain_keys(device: torch.device, inference: bool) -> int:
     return found
 
 
+def may_not_be_saved(records: Sequence[Any]) -> bool:
+    """Whether an operation that autograd follows may have to save an inference tensor, which it refuses.
+
+    Args:
+        records: metadata of its tensors, symbolic or not.
+    """
+    if not any(record.requires_grad for record in records):
+        return False
+    return any(record.key_set == plain_keys(record.device, True) for record in records)
+
+
 def with_history(mode: Any, fake: Any, requires_grad: bool, is_leaf: bool) -> Any:
     """A fresh fake without a history as one that requires grad, and is a leaf or has a history of its own."""
     if not requires_grad:

@@ -20,7 +20,7 @@ from graphlift.graph_value import (
 )
 from graphlift.meta_propagation import memo, policy
 from graphlift.meta_propagation.failing import are_ordinary, may_fail
-from graphlift.meta_propagation.fakes import plain_keys, run_fake
+from graphlift.meta_propagation.fakes import may_not_be_saved, plain_keys, run_fake
 from graphlift.meta_propagation.observer import TooLarge
 from graphlift.meta_propagation.rehearsal import plain_failure, rehearse, replace
 from graphlift.meta_propagation.state import TorchState
@@ -99,7 +99,7 @@ class Propagator:
         except TooLarge:
             template = _fake(target, method, args, kwargs, records, swap, self.state.inference)
         raises = may_fail(target, args, kwargs, _integers(records)) or not _fits(args, kwargs, records)
-        raises = raises or (self.state.grad and _may_not_be_saved(records))
+        raises = raises or (self.state.grad and may_not_be_saved(records))
         return Template(template.output, template.writes, template.random, raises)
 
 
@@ -119,7 +119,7 @@ def by_rule(
         return None
     if not all(_ordinary(record) for record in records):
         return None
-    if not _fits(args, kwargs, records) or (state.grad and _may_not_be_saved(records)):
+    if not _fits(args, kwargs, records) or (state.grad and may_not_be_saved(records)):
         return None
     if type(target) in _METHOD_KINDS and (not args or type(args[0]) is not GraphValue):
         return None
@@ -200,13 +200,6 @@ def _ordinary(record: MetaRecord) -> bool:
         return False
     keys = record.key_set
     return keys == plain_keys(record.device, False) or keys == plain_keys(record.device, True)
-
-
-def _may_not_be_saved(records: Sequence[MetaRecord]) -> bool:
-    """Whether an operation that autograd follows may have to save an inference tensor, which it refuses."""
-    if not any(record.requires_grad for record in records):
-        return False
-    return any(record.key_set == plain_keys(record.device, True) for record in records)
 
 
 class _Finish:

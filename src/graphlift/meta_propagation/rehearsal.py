@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any, Final
 
 import torch
@@ -115,12 +116,22 @@ def invoke(target: Any, method: bool, args: Sequence[Any], kwargs: Mapping[str, 
 
 @contextmanager
 def _told() -> Iterator[list[warnings.WarningMessage]]:
-    """The warnings that come meanwhile, which nobody is shown; no filter of the program's is asked, and no
-    count of what was shown is touched (`warnings.catch_warnings` makes all of it count anew)."""
+    """The warnings that come meanwhile on this thread, which nobody is shown.
+
+    No filter of the program's is asked, and no count of what was shown is touched: `warnings.catch_warnings`
+    makes all of it count anew.
+    """
     module: Any = warnings
-    filters, show = module.filters, module._showwarnmsg
+    filters, show, thread = module.filters, module._showwarnmsg, get_ident()
     told: list[warnings.WarningMessage] = []
-    module.filters, module._showwarnmsg = [("always", None, Warning, None, 0)], told.append
+
+    def tell(message: warnings.WarningMessage) -> None:
+        if get_ident() == thread:
+            told.append(message)
+        else:
+            show(message)
+
+    module.filters, module._showwarnmsg = [("always", None, Warning, None, 0)], tell
     try:
         yield told
     finally:
@@ -168,6 +179,7 @@ def rehearse(
     given = tuple(replace(x, put) for x in args)
     named = {k: replace(x, put) for k, x in kwargs.items()}
     observer = Observer(real=True)
+    told: Sequence[warnings.WarningMessage] = ()
     try:
         with observer, _told() as told:
             result = invoke(target, method, given, named)
@@ -175,6 +187,7 @@ def rehearse(
     except (GraphError, TooLarge):
         raise
     except Exception as error:
+        _check_warnings(told)  # what it said before it failed
         changed = (_was_written(tensor, fill, observer) for tensor in stand_ins)
         if observer.has_drawn() or any(changed):
             raise CannotPropagate(f"it fails half done: {error}") from error

@@ -8,7 +8,7 @@ then does it for real.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -50,7 +50,8 @@ def share_memory(values: Sequence[GraphValue]) -> bool:
 def check_write(
     template: Template,
     tensors: Sequence[GraphValue],
-    inputs: Sequence[GraphValue],
+    inputs: Iterable[GraphValue],
+    protected: Iterable[GraphValue],
     grad: bool,
     region: Any = None,
 ) -> None:
@@ -59,6 +60,7 @@ def check_write(
     Args:
         tensors: its distinct tensor arguments.
         inputs: the graph's inputs.
+        protected: those of them that `is_protected`.
         grad: whether grad mode is on.
         region: metadata of the part of the written tensor that is written to, if not the whole.
 
@@ -71,26 +73,20 @@ def check_write(
             raise CannotPropagate("a write that resizes its target")
         _check_overlap(target, tensors, region or target.meta)
         if write.data:
-            _check_views(target, tensors, inputs)
+            _check_views(target, tensors, protected)
             if grad:
                 _check_autograd(write, target, tensors, inputs)
 
 
-def required_inputs(template: Template, tensors: Sequence[GraphValue]) -> list[GraphValue]:
-    """Inputs that writes reach and that require grad, so that autograd protects some views of them, whatever
-    the mode that they are written in."""
-    roots = [
-        (write, tensors[write.arg].history or tensors[write.arg]) for write in template.writes if write.data
-    ]
-    found = [root for write, root in roots if write.record.requires_grad or root.meta.requires_grad]
-    return [root for root in found if root.real is not None and root.source is not None]
-
-
-def followed_inputs(template: Template, tensors: Sequence[GraphValue]) -> list[GraphValue]:
-    """Inputs that writes reach and autograd follows, which does not let every view be written to."""
-    writes = [write for write in template.writes if write.data and write.record.requires_grad]
-    roots = [tensors[write.arg].history or tensors[write.arg] for write in writes]
-    return [root for root in roots if root.real is not None and root.source is not None]
+def required_inputs(template: Template, tensors: Sequence[GraphValue]) -> Iterator[tuple[GraphValue, bool]]:
+    """Inputs that writes reach and that require grad, so that autograd protects some views of them in
+    whatever mode they are written; and whether the written value does, so that autograd may follow it."""
+    for write in template.writes:
+        root = tensors[write.arg].history or tensors[write.arg]
+        if not write.data or root.real is None or root.source is None:
+            continue
+        if write.record.requires_grad or root.meta.requires_grad:
+            yield root, write.record.requires_grad
 
 
 def _resizes(after: Any, before: Any) -> bool:
@@ -129,28 +125,27 @@ def _apart(a: Any, b: Any) -> bool:
     return bool(extent(low) <= high.storage_offset)
 
 
-def _check_views(target: GraphValue, tensors: Sequence[GraphValue], inputs: Iterable[GraphValue]) -> None:
+def _check_views(target: GraphValue, tensors: Sequence[GraphValue], protected: Iterable[GraphValue]) -> None:
     """Refuse where autograd protects a view.
 
     A write through such a view fails; after a write through a relative, the next use of the view fails.
     """
     if not any(value.meta.requires_grad for value in tensors):
         return
-    others = (value for value in inputs if same_storage(value, target))
-    if any(map(_is_protected, (*_relatives(target), *others))):
+    if any(map(is_protected, _relatives(target))) or any(same_storage(each, target) for each in protected):
         raise CannotPropagate("a write to memory with views that autograd protects")
 
 
 def check_read(value: GraphValue, written: Iterable[GraphValue]) -> None:
-    """See whether an input may be read behind writes.
+    """See whether an input that `is_protected` may be read behind writes.
 
     Args:
         written: see `required_inputs`.
 
     Raises:
-        CannotPropagate: where autograd protects the input, which is a view of one of them.
+        CannotPropagate: where it is a view of one of them.
     """
-    if _is_protected(value) and any(same_storage(value, other) for other in written):
+    if any(same_storage(value, other) for other in written):
         raise CannotPropagate("a view that autograd protects, of memory that was written to")
 
 
@@ -181,7 +176,9 @@ def _relatives(value: GraphValue) -> list[GraphValue]:
     return [member for member in family(value) if (member.history or member) is root]
 
 
-def _is_protected(value: GraphValue) -> bool:
+def is_protected(value: GraphValue) -> bool:
+    """Whether a value is a view that autograd lets neither be written to, nor be used behind a write to what
+    it is a view of."""
     if value.piece:
         return True
     real = value.real

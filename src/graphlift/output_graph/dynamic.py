@@ -15,7 +15,7 @@ import torch
 
 from graphlift.graph_value import WIDE, CannotPropagate, DataDependent, GraphValue, SymValue
 from graphlift.meta_propagation.failing import are_ordinary, may_fail
-from graphlift.meta_propagation.fakes import execute, fake_of, plain_keys, with_history
+from graphlift.meta_propagation.fakes import execute, fake_of, may_not_be_saved, plain_keys, with_history
 from graphlift.meta_propagation.observer import Observer
 from graphlift.meta_propagation.policy import TOTAL, refuse
 from graphlift.meta_propagation.rehearsal import invoke, replace
@@ -169,7 +169,7 @@ class DynamicCalls:
         writes = _writes(metas, fakes, observer, state.inference)
         raises = may_fail(target, args, kwargs, integers=True)
         raises = raises or not are_ordinary((args, kwargs), [fake.dtype for fake in fakes])
-        raises = raises or (state.grad and any(value.is_inference() for value in fakes))
+        raises = raises or (state.grad and may_not_be_saved(metas))
         raises = raises or self._may_refuse(target, args, kwargs, fakes, _tensors(result))
         return Template(output, writes, random=observer.random, raises=raises)
 

@@ -38,7 +38,7 @@ from graphlift.output_graph.aliasing import (
     apply_write,
     check_read,
     check_write,
-    followed_inputs,
+    is_protected,
     is_view,
     join,
     required_inputs,
@@ -83,6 +83,8 @@ class OutputGraph:
         self.exposed: list[int] = []
         #: Inputs that were written to as some views may not be.
         self.followed: dict[GraphValue, None] = {}
+        #: Inputs that are views which autograd protects.
+        self.protected: list[GraphValue] = []
         #: Inputs that were written to and that require grad.
         self.required: dict[GraphValue, None] = {}
         self._writes: list[int] = []
@@ -119,8 +121,9 @@ class OutputGraph:
             value.meta = input_meta(value.fake, value.meta)
         value.real = tensor
         value.source = source
-        if self.required:
+        if is_protected(value):
             check_read(value, self.required)
+            self.protected.append(value)
         self._by_id[id(tensor)] = value
         self.inputs.append(value)
         return value
@@ -282,11 +285,12 @@ class OutputGraph:
     ) -> Any:
         grad = self._propagator.state.grad
         if template.writes:
-            inputs = [value for value in self.inputs if type(value) is GraphValue]
-            check_write(template, tensors, inputs, grad, self._region(call))
-            self.required.update(dict.fromkeys(required_inputs(template, tensors)))
-            if grad:
-                self.followed.update(dict.fromkeys(followed_inputs(template, tensors)))
+            inputs = (value for value in self.inputs if type(value) is GraphValue)
+            check_write(template, tensors, inputs, self.protected, grad, self._region(call))
+            for root, follows in required_inputs(template, tensors):
+                self.required[root] = None
+                if grad and follows:
+                    self.followed[root] = None
         if template.pure and _is_constant(template.output):
             return _constant(template.output)
         made = _Results(self, tensors, call.target, grad)
@@ -365,6 +369,8 @@ class OutputGraph:
         for value in self.inputs[inputs:]:
             if isinstance(value, GraphValue):
                 del self._by_id[id(value.real)]
+                if value in self.protected:
+                    self.protected.remove(value)
         del self.inputs[inputs:]
 
     # --- names and facts ---------------------------------------------------------------------

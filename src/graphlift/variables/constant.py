@@ -10,7 +10,7 @@ from types import BuiltinFunctionType, ClassMethodDescriptorType, MethodDescript
 from typing import Any, Final, TypeVar
 
 from graphlift.guards.places import plain_repr
-from graphlift.operators import COMPARE, UNARY
+from graphlift.operators import BINARY_METHODS, COMPARE, UNARY
 from graphlift.protocol import Codegen, Tx
 from graphlift.reasons import Reason
 from graphlift.sources import Source
@@ -258,7 +258,8 @@ class ConstantVariable(VariableTracker):
             if value is not UNKNOWN:
                 return fold_binary(tx, op, self.value, value)
             return self.call_method(tx, "__mod__", [other], {})
-        if isinstance(part, ConstantVariable) and type(part.value) in _TAKEN_BY.get(type(self.value), ()):
+        taken = _TAKEN_BY.get(type(self.value), ()) if hasattr(self.value, BINARY_METHODS[op]) else ()
+        if isinstance(part, ConstantVariable) and type(part.value) in taken:
             return fold_binary(tx, op, self.value, part.value)
         return NOT_IMPLEMENTED
 

@@ -37,7 +37,9 @@ def derived_value(tx: Tx, cls_var: Any, cls: type, plain: Any) -> DerivedValueVa
         plain: what it gives for the builtin class itself.
     """
     value = beneath(tx, plain.realize(tx), *_KINDS).snapshot(tx)
-    if value is UNKNOWN or type(value) not in _KINDS or _is_from_c(cls):
+    if _is_from_c(cls):
+        tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, a class in C")
+    if value is UNKNOWN or type(value) not in _KINDS:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__} whose value is not known")
     if type_lookup(tx, cls, "__del__") is not None:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"an object of {cls.__qualname__}, which has a finalizer")
@@ -46,8 +48,8 @@ def derived_value(tx: Tx, cls_var: Any, cls: type, plain: Any) -> DerivedValueVa
 
 def _number_of(cls: type) -> Any:
     """The builtin number class from which a class of the program's derives."""
-    kinds = (kind for kind in (int, float) if kind in mro_of(cls) and kind is not cls)
-    return None if _is_from_c(cls) else next(kinds, None)
+    kind = next((kind for kind in (int, float) if kind in mro_of(cls) and kind is not cls), None)
+    return None if kind is None or _is_from_c(cls) else kind
 
 
 def _is_from_c(cls: type) -> bool:

@@ -21,7 +21,7 @@ from graphlift.variables.builtin_object import make_tuple
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.iterators import IteratorVariable
 from graphlift.variables.lazy_iterators import DerivedIteratorVariable, Itself, Take, emit_iterator
-from graphlift.variables.slots import calls, iteration, operators
+from graphlift.variables.slots import calls, iteration, length_hint, operators
 
 #: State of an iterator that has let go of what it iterates over.
 _DONE: Final = None
@@ -62,7 +62,7 @@ class StarmapVariable(DerivedIteratorVariable):
         found = take(tx, self.inner)
         if found is None:
             return None
-        return cast(VariableTracker, calls.call(tx, self.function, iteration.unpack(tx, found), {}))
+        return cast(VariableTracker, calls.call(tx, self.function, length_hint.unpack(tx, found), {}))
 
     def reconstruct(self, codegen: Codegen) -> None:
         emit_iterator(codegen, itertools.starmap, [self.function, self.inner], (1,))

@@ -10,7 +10,7 @@ Objects/dictobject.c.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from enum import Enum
 from typing import Any, Final
 
@@ -23,16 +23,15 @@ from graphlift.sources import DictKeySource, KeySource, Source, is_own_name
 #: Guard kinds that this module uses.
 ABSENT, HAS_KEY, KEYS, NAMES, THERE = "absent", "has_key", "keys", "names", "there"
 
-
 #: A dictionary with this key holds global names.
 BUILTINS: Final = "__builtins__"
 
 
-def shown(keys: Iterable[Any]) -> list[Any]:
-    """The keys of a dictionary that the program is shown: of global names not those of compiled code, which
-    come and go."""
-    found = [*keys]
-    return [name for name in found if not is_own_name(name)] if BUILTINS in found else found
+def shown(real: Any) -> list[Any]:
+    """The keys of a dictionary that the program is shown, in their order: of global names not those of
+    compiled code, which come and go."""
+    found = keys_of(real)
+    return [name for name in found if not is_own_name(name)] if _has(real, BUILTINS) else [*found]
 
 
 def _has(real: Any, key: Hashable) -> bool:
@@ -165,9 +164,9 @@ def complete(tx: Tx, handle: Handle, kind: type[Source] = KeySource) -> None:
         handle.table = {}
     real: dict[Any, Any] = handle.real
     removed = handle.removed or ()
-    found = shown(keys_of(real))
+    found = shown(real)
     if handle.source is not None:
-        tx.guard(NAMES if BUILTINS in found else KEYS, handle.source, tuple(found))
+        tx.guard(NAMES if _has(real, BUILTINS) else KEYS, handle.source, tuple(found))
     table: dict[Hashable, tuple[Any, Any]] = {}
     for key in found:
         if key in removed:

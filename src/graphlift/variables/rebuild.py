@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CellType, CodeType, FunctionType
-from typing import Any, Final
+from typing import Any
 
 from graphlift.codegen.suspended import new_suspended, suspended_code
 from graphlift.errors import Unsupported
@@ -20,9 +20,8 @@ from graphlift.reasons import Reason
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.cells import CellVariable
 from graphlift.variables.constant import ConstantVariable
+from graphlift.variables.namespace import BUILTINS
 from graphlift.variables.slots.type_lookup import mro_of, namespace_of
-
-_BUILTINS: Final = "__builtins__"
 
 
 class PlaceVariable(VariableTracker):
@@ -46,13 +45,13 @@ def new_function(
 def new_function_of(names: dict[str, Any], module_globals: dict[str, Any], *parts: Any) -> FunctionType:
     """`new_function` with `names` for its builtins, which its globals, still being filled, may lack."""
     code, *others = parts
-    if _BUILTINS in module_globals:
+    if BUILTINS in module_globals:
         return new_function(code, module_globals, *others)
-    module_globals[_BUILTINS] = names  # CPython reads it when it makes the function
+    module_globals[BUILTINS] = names  # CPython reads it when it makes the function
     try:
         return new_function(code, module_globals, *others)
     finally:
-        del module_globals[_BUILTINS]
+        del module_globals[BUILTINS]
 
 
 def new_generator(code: CodeType, module_globals: dict[str, Any], cells: int, *values: Any) -> Any:
@@ -127,7 +126,7 @@ def function(codegen: Codegen, made: Any, cells: Sequence[Var]) -> None:
     """Build a function that the program made (`made` is its `FunctionVariable`)."""
     code, names = ConstantVariable(made.code), [ConstantVariable(name) for name in made.names]
     found: Handle = made.module_globals
-    own = found.table.get(_BUILTINS) if found.real is None and found.table is not None else None
+    own = found.table.get(BUILTINS) if found.real is None and found.table is not None else None
     if own is None:
         codegen.call(new_function, [code, _globals_of(found, made), *names, *cells])
     else:

@@ -225,9 +225,8 @@ class UserDefinedObject(VariableTracker):
         return made
 
     def write_member(self, tx: Tx, descriptor: Any, name: str, value: VariableTracker | None) -> None:
-        if name in ("__dict__", "__weakref__", "__class__") or not self.may_write(descriptor):
-            self.refuse(tx, f"setting attribute {name!r}")
-        if self.storage is not None and _is_of_builtin(descriptor):
+        of_storage = self.storage is not None and _is_of_builtin(descriptor)
+        if of_storage or name in ("__dict__", "__weakref__", "__class__") or not self.may_write(descriptor):
             self.refuse(tx, f"setting attribute {name!r}")
         slots = self._slots()
         if value is not None:

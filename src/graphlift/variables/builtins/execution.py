@@ -37,7 +37,6 @@ _DISPLAYS: Final = (
 )
 #: A number with a keyword written right behind it.
 _JOINED: Final = re.compile(r"(?<!\w)\d[\w.]*?(?:and|else|for|if|in|is|or|not)\b")
-_BUILTINS: Final = "__builtins__"
 
 
 def _refuse(tx: Tx, why: str) -> NoReturn:
@@ -191,11 +190,11 @@ def _globals_of(tx: Tx, given: VariableTracker) -> Handle:
     if not isinstance(given, DictVariable) or given.owner is not None or given.models is not dict:
         _refuse(tx, f"running a text with {given!r} for its global names")
     handle = given.handle
-    found = namespace.lookup(tx, handle, _BUILTINS)
+    found = namespace.lookup(tx, handle, namespace.BUILTINS)
     if found is None:
         place = anchor(tx, builtins).child(ModuleDictSource, "__dict__")
         found = tx.make.from_value(builtins.__dict__, place)
-        namespace.store(tx, handle, _BUILTINS, tx.make.constant(_BUILTINS), found)
+        namespace.store(tx, handle, namespace.BUILTINS, tx.make.constant(namespace.BUILTINS), found)
     if handle.real is None:
         own = found.realize(tx)
         if not isinstance(own, DictVariable):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from types import FunctionType, MemberDescriptorType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
 from graphlift import _C
@@ -502,7 +502,7 @@ def set_descriptor(
 ) -> None:
     """``attr.__set__(obj, value)`` and, with None, ``attr.__delete__(obj)``."""
     if attr.binding in (Binding.MEMBER, Binding.GETSET):
-        if type(attr.raw) is MemberDescriptorType and _C.is_read_only(attr.raw):
+        if _C.is_read_only(attr.raw):
             tx.raise_(AttributeError, "readonly attribute")
         obj.write_member(tx, attr.raw, name, value)
     elif attr.binding is Binding.PROPERTY:

@@ -116,9 +116,8 @@ def goes_first(tx: Tx, right: VariableTracker, left: VariableTracker, name: str)
     if own is None or inherited is None:
         return own is not None
     if own.written is None and inherited.written is None:
-        return (
-            own.raw is not inherited.raw or type(own.raw) is classmethod
-        )  # bound to each class: two objects
+        # A class method is bound to each class: two objects.
+        return own.raw is not inherited.raw or type(own.raw) is classmethod
     return own.written is not inherited.written
 
 

@@ -266,31 +266,23 @@ static PyObject *read_tensor(PyObject *Py_UNUSED(module), PyObject *tensor)
                          numbers(read.strides, read.ndim), (long long)read.offset);
 }
 
-/* True, False, or NULL with no error set: ask Python. Only for a class whose attributes run no Python code. */
+/* True, False, or NULL with no error set: ask Python. Autograd's own record is read as it is: the attribute `is_leaf`
+ * brings that of a view up to date when its base was written to, after which it may be written to as well. */
 static PyObject *read_is_leaf(PyObject *tensor, int requires_grad)
 {
-    static getter get;
-    static void *closure;
-    static size_t (*modes)(void);
+    static void *(*history)(const void *handle);
+    static int looked;
     if (!requires_grad) {
         return Py_NewRef(Py_True);
     }
-    if (get == NULL) {
-        PyObject *descriptor = PyObject_GetAttrString(gl_tensor_type, "is_leaf");
-        modes = (size_t(*)(void))gl_torch_symbol("_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv");
-        if (descriptor != NULL && Py_IS_TYPE(descriptor, &PyGetSetDescr_Type) && modes != NULL) {
-            get = ((PyGetSetDescrObject *)descriptor)->d_getset->get;
-            closure = ((PyGetSetDescrObject *)descriptor)->d_getset->closure;
-        }
-        Py_XDECREF(descriptor); /* the class keeps it */
-        PyErr_Clear();
+    if (!looked) {
+        looked = 1;
+        history = (void *(*)(const void *))gl_torch_symbol("_ZN5torch8autograd4impl14grad_fn_unsafeERKN2at6TensorE");
     }
-    if (get == NULL || modes() != 0) {
+    if (history == NULL || !gl_is_plain_tensor_type((PyObject *)Py_TYPE(tensor))) {
         return NULL;
     }
-    PyObject *leaf = gl_is_plain_tensor_type((PyObject *)Py_TYPE(tensor)) ? get(tensor, closure) : NULL;
-    PyErr_Clear();
-    return leaf;
+    return PyBool_FromLong(history(gl_tensor_handle(tensor)) == NULL);
 }
 
 /* The whole tuple from the shims; NULL without an error: ask Python. */

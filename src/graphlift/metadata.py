@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import torch
 
+from graphlift import _C
+
 #: Classes whose attributes may be read without running user code.
 PLAIN_CLASSES: Final[frozenset[type]] = frozenset(
     {torch.Tensor, torch.nn.Parameter, torch.nn.parameter.Buffer}
@@ -177,8 +179,6 @@ def trim() -> bool:
     return True
 
 
-_dispatch_keys = torch._C._dispatch_keys
-_plain_tuple: Final[type[tuple[Any, ...]]] = tuple
 
 
 def record_of(tensor: torch.Tensor) -> MetaRecord:
@@ -187,20 +187,11 @@ def record_of(tensor: torch.Tensor) -> MetaRecord:
     Raises:
         RuntimeError: for layouts that have no strides.
     """
+    dtype, device, layout, keys, requires_grad, is_leaf, sizes, strides, offset = _C.read_metadata(tensor)
+    if layout is not torch.strided:
+        raise RuntimeError(f"a tensor of layout {layout} has no strides")
     return intern(
-        (
-            type(tensor),
-            _dispatch_keys(tensor).raw_repr(),
-            _plain_tuple(tensor.shape),
-            tensor.stride(),
-            tensor.dtype,
-            tensor.device,
-            tensor.layout,
-            tensor.storage_offset(),
-            tensor.requires_grad,
-            tensor.is_leaf,
-            False,
-        )
+        (type(tensor), keys, sizes, strides, dtype, device, layout, offset, requires_grad, is_leaf, False)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import traceback
 
 import pytest
 import torch
@@ -235,3 +236,64 @@ def test_a_protected_view_behind_a_write_without_grad_mode(leaf):
     compiled = graphlift.compile(program, backend="eager")
     for protects in (False, True, False, True):
         assert compiled(*made(protects)) == program(*made(protects))
+
+
+def _said(program, *args):
+    """What a call gives or raises, and the lines of the program that the error names."""
+    try:
+        return program(*args)
+    except RuntimeError as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        return str(error), [frame.lineno for frame in frames if frame.filename == __file__][1:]
+
+
+def test_a_view_whose_history_lags_behind_a_write_stays_as_it_was():
+    """Whoever asks such a view whether it is a leaf makes it writable."""
+
+    def make():
+        base = torch.arange(3.0)
+        view = base[None].add_(4)
+        base += torch.ones(3, requires_grad=True)
+        return view
+
+    def write(view):
+        view *= 1.5
+        return str(view.requires_grad)
+
+    def read_first(view):
+        rows = len(view), view.requires_grad, str(view + 1)
+        view *= 1.5
+        return rows, str(view.requires_grad)
+
+    def ask_first(view):
+        leaf = view.is_leaf
+        view *= 1.5
+        return leaf, str(view.requires_grad)
+
+    for program in (write, read_first, ask_first):
+        compiled = graphlift.compile(program, backend="eager")
+        compiled(torch.arange(3.0))
+        assert _said(compiled, make()) == _said(program, make())
+        assert _said(compiled, make()) == _said(program, make())
+    assert "leaf" in _said(graphlift.compile(write, backend="eager"), make())[0]
+
+
+def test_a_view_of_many_that_was_written_behind_fails_at_its_own_line():
+    seen = torch.zeros(3)
+
+    def program(base, view):
+        seen.add_(1)
+        try:
+            base.copy_(1.0 * view + base * 2)
+        except ValueError:
+            base += 1
+        return str(base)
+
+    def run(function):
+        base = torch.ones(3) * torch.ones(3, requires_grad=True)
+        view = torch.split(base, 1, -1)[0]
+        return [_said(function, base, view) for _ in range(3)]
+
+    expected = run(program)
+    assert len(expected[1]) == 2 and "Split" in expected[1][0]
+    assert run(graphlift.compile(program, backend="eager")) == expected

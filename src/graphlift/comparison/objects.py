@@ -184,7 +184,7 @@ class Comparison:
     # --- tensors -------------------------------------------------------------------------------
 
     def _tensors(self, expected: torch.Tensor, actual: torch.Tensor, path: str) -> None:
-        for name in ("dtype", "device", "layout", "shape", "requires_grad", "is_leaf"):
+        for name in ("dtype", "device", "layout", "shape", "requires_grad"):
             left, right = getattr(expected, name), getattr(actual, name)
             if left != right:
                 self.differ(path, f"tensor's {name} is {right}, expected {left}")
@@ -192,12 +192,13 @@ class Comparison:
                     return
         if expected.is_inference() != actual.is_inference():
             self.differ(path, "one is an inference tensor, the other is not")
-        if (expected.grad_fn is None) != (actual.grad_fn is None):
-            self.differ(path, f"grad_fn is {actual.grad_fn}, expected {expected.grad_fn}")
+        left, right = _history(expected), _history(actual)
+        if left != right:
+            self.differ(path, f"history is {right}, expected {left}")
         if expected.layout is torch.strided:
             self._strided(expected, actual, path)
         self._values(expected, actual, path)
-        if expected.is_leaf and (expected.grad is not None or actual.grad is not None):
+        if left == "leaf" and (expected.grad is not None or actual.grad is not None):
             self.compare(expected.grad, actual.grad, f"{path}.grad")
         self.compare(dict(expected.__dict__), dict(actual.__dict__), f"{path}.__dict__")
 
@@ -469,3 +470,11 @@ _PLAIN: frozenset[type] = frozenset(
 _BY_EXACT_TYPE: dict[type, Compare] = {
     cls: next(method for base, method in _BY_TYPE if issubclass(cls, base)) for cls in _PLAIN
 }
+
+
+def _history(tensor: torch.Tensor) -> str:
+    """What autograd knows of a tensor: that it is a leaf, that it is none, or why it will not say."""
+    try:
+        return "leaf" if tensor.is_leaf else "none" if tensor.grad_fn is None else "recorded"
+    except RuntimeError as error:  # a view that a write to another one has made useless
+        return str(error)

@@ -32,17 +32,20 @@ _dispatch_keys: Final[Any] = torch._C._dispatch_keys
 def read_plainly(tensor: torch.Tensor) -> tuple[Any, ...]:
     """A tensor's metadata as ``_C.read_metadata`` gives it, through plain attributes.
 
-    Runs no ``__torch_function__``, of a class or of a mode.
+    Runs no ``__torch_function__``, of a class or of a mode. Asks no view of a tensor that requires grad whether it
+    is a leaf, for that would bring its history up to date, and so decide whether it may be written to.
     """
     with _NO_FUNCTIONS():
         strided = tensor.layout is torch.strided
+        requires_grad = tensor.requires_grad
+        base = tensor._base if requires_grad else None
         return (
             tensor.dtype,
             tensor.device,
             tensor.layout,
             _dispatch_keys(tensor).raw_repr(),
-            tensor.requires_grad,
-            tensor.is_leaf,
+            requires_grad,
+            not requires_grad or ((base is None or not base.requires_grad) and tensor.is_leaf),
             tuple(tensor.shape),
             tensor.stride() if strided else (),
             tensor.storage_offset() if strided else -1,

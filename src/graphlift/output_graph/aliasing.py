@@ -185,6 +185,24 @@ def is_protected(value: GraphValue) -> bool:
     return real is not None and real._is_view() and _creation(real) != _ORDINARY
 
 
+def may_be_refused(value: GraphValue, protected: Iterable[GraphValue]) -> bool:
+    """Whether an operation on a value may fail for what autograd knows: it shares memory with an input that
+    `is_protected`, and in another call that memory may have been written to before."""
+    return value.meta.requires_grad and any(same_storage(value, each) for each in protected)
+
+
+def check_readable(value: GraphValue) -> None:
+    """See whether an input that `is_protected` may be read at all.
+
+    Raises:
+        CannotPropagate: where its memory was written to.
+    """
+    try:
+        _ = value.real is not None and value.real.is_leaf
+    except RuntimeError as error:
+        raise CannotPropagate(f"a tensor that cannot be asked: {error}") from None
+
+
 _creation: Any = torch._C._autograd._get_creation_meta
 _ORDINARY: Any = torch._C._autograd.CreationMeta.DEFAULT
 

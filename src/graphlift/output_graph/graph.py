@@ -8,7 +8,7 @@ record by `rollback`, slots of values and global state through the heap.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -37,10 +37,12 @@ from graphlift.metadata import PLAIN_CLASSES, MetaRecord, record_of
 from graphlift.output_graph.aliasing import (
     apply_write,
     check_read,
+    check_readable,
     check_write,
     is_protected,
     is_view,
     join,
+    may_be_refused,
     required_inputs,
     same_storage,
     share_memory,
@@ -112,16 +114,14 @@ class OutputGraph:
             raise CannotPropagate(f"a tensor of class {type(tensor).__name__}")
         if tensor.layout is not torch.strided:
             raise CannotPropagate(f"a tensor of layout {tensor.layout}")
-        try:
-            value = GraphValue(record_of(tensor))
-        except RuntimeError as error:  # a view that autograd protects, of memory that was written to
-            raise CannotPropagate(f"a tensor that cannot be asked: {error}") from None
+        value = GraphValue(record_of(tensor))
         if dynamic is not None and any(dynamic) and source is not None:
             value.fake = self._symbolic().tensor(tensor, source, dynamic)
             value.meta = input_meta(value.fake, value.meta)
         value.real = tensor
         value.source = source
         if is_protected(value):
+            check_readable(value)
             check_read(value, self.required)
             self.protected.append(value)
         self._by_id[id(tensor)] = value
@@ -190,10 +190,14 @@ class OutputGraph:
             raise self._surely(target, args, kwargs, error) from None
         operations = self.operations
         if isinstance(found, MetaRecord):
-            value = GraphValue(found, len(operations))
+            index = len(operations)
+            value = GraphValue(found, index)
+            raises = bool(self.protected) and self._may_be_refused(tensors)
             # Twice as fast as calling the class; this is the hot line of a capture.
-            row = (target, method, args, kwargs, value, where, False, False, (), False)
+            row = (target, method, args, kwargs, value, where, raises, raises, (), False)
             operations.append(_new(Operation, row))
+            if raises:
+                self.notable = index
             return value
         call = Operation(target, method, args, kwargs, None, where, False, False)
         return self._take(found, tuple(tensors), call)
@@ -295,7 +299,8 @@ class OutputGraph:
             return _constant(template.output)
         made = _Results(self, tensors, call.target, grad)
         written = tuple([tensors[write.arg] for write in template.writes]) if template.writes else ()
-        keep, raises, random = not template.pure, template.raises, template.random
+        raises = template.raises or self._may_be_refused(tensors)
+        keep, random = raises or not template.pure, template.random
         row = (*call[:4], None, call.where, keep, raises, written, random)
         index = len(self.operations)
         result = made.record(template.output, row)
@@ -303,6 +308,9 @@ class OutputGraph:
         for write in template.writes:
             apply_write(self.heap, write, tensors[write.arg], on_fakes)
         return result
+
+    def _may_be_refused(self, tensors: Iterable[GraphValue]) -> bool:
+        return any(may_be_refused(value, self.protected) for value in tensors)
 
     def _note(self, index: int, call: Operation) -> None:
         """See whether an operation can fail, and whether it leaves something behind beside its result."""

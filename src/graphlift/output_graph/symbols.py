@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 from torch._guards import Source as TorchSource
 
+from graphlift import _C
 from graphlift.graph_value import LARGEST_FLOAT, LARGEST_INT, CannotPropagate, SymValue
 from graphlift.meta_propagation.fakes import with_history
 from graphlift.output_graph.postfix import Untranslatable, postfix, takes_no_step
@@ -100,7 +101,8 @@ class Symbols:
         sizes = [DimDynamic.DYNAMIC if wanted else DimDynamic.STATIC for wanted in dynamic]
         context: Any = StatelessSymbolicContext(dynamic_sizes=sizes)
         # Its base or gradient would have symbols of their own.
-        alone = real._base is not None or (real.is_leaf and real.grad is not None)
+        is_leaf = _C.read_metadata(real)[5]  # a view that is asked itself brings its history up to date
+        alone = real._base is not None or (is_leaf and real.grad is not None)
         fake = self.mode.from_tensor(
             real.detach() if alone else real,
             static_shapes=False,
@@ -108,7 +110,7 @@ class Symbols:
             symbolic_context=context,
         )
         if alone:
-            fake = with_history(self.mode, fake, real.requires_grad, real.is_leaf)
+            fake = with_history(self.mode, fake, real.requires_grad, is_leaf)
             if type(real) is torch.nn.Parameter:
                 fake._is_param = True
         numbers: list[tuple[Items, Any]] = [

@@ -123,8 +123,17 @@ def _never(tx: Tx, value: GraphValue) -> Var:
 # --- autograd --------------------------------------------------------------------------------------
 
 
+def _lags_behind(value: GraphValue) -> bool:
+    """Whether a view requires grad by what was written to its base, and autograd has not seen to it yet: whoever
+    asks after its history brings that up to date, which decides whether it may be written to."""
+    base = value.real._base if value.real is not None and value.meta.requires_grad and value.meta.is_leaf else None
+    return base is not None and base.requires_grad
+
+
 @_attribute("is_leaf")
 def _is_leaf(tx: Tx, value: GraphValue) -> Var:
+    if _lags_behind(value):
+        tx.fail(Reason.UNSUPPORTED_OPERATION, "attribute 'is_leaf' of a view whose base was written to")
     if value.source is not None:
         tx.guard(TENSOR_FIELD, value.source, "is_leaf", value.meta.is_leaf)
     return tx.make.constant(value.meta.is_leaf)
@@ -158,7 +167,7 @@ def _grad(tx: Tx, value: GraphValue) -> Var:
     if written is not None and written.table:
         stored: Var = written.table["grad"][1]
         return stored
-    if not value.meta.is_leaf:
+    if not value.meta.is_leaf or _lags_behind(value):
         tx.fail(Reason.UNSUPPORTED_OPERATION, "attribute 'grad' of a tensor that is not a leaf (it warns)")
     return _read_grad(tx, value)
 

@@ -266,23 +266,35 @@ static PyObject *read_tensor(PyObject *Py_UNUSED(module), PyObject *tensor)
                          numbers(read.strides, read.ndim), (long long)read.offset);
 }
 
-/* True, False, or NULL with no error set: ask Python. Autograd's own record is read as it is: the attribute `is_leaf`
- * brings that of a view up to date when its base was written to, after which it may be written to as well. */
-static PyObject *read_is_leaf(PyObject *tensor, int requires_grad)
+/* 1, 0, or -1: ask Python. Autograd's own record is read as it is: the attribute `is_leaf` brings that of a view up to
+ * date when its base was written to, after which the view may be written to as well. */
+static int read_is_leaf(PyObject *tensor, int requires_grad)
 {
     static void *(*history)(const void *handle);
     static int looked;
     if (!requires_grad) {
-        return Py_NewRef(Py_True);
+        return 1;
     }
     if (!looked) {
         looked = 1;
         history = (void *(*)(const void *))gl_torch_symbol("_ZN5torch8autograd4impl14grad_fn_unsafeERKN2at6TensorE");
     }
     if (history == NULL || !gl_is_plain_tensor_type((PyObject *)Py_TYPE(tensor))) {
-        return NULL;
+        return -1;
     }
-    return PyBool_FromLong(history(gl_tensor_handle(tensor)) == NULL);
+    return history(gl_tensor_handle(tensor)) == NULL;
+}
+
+int gl_tensor_is_leaf(PyObject *tensor)
+{
+    int leaf = gl_tensor_fallback ? -1 : read_is_leaf(tensor, gl_tensor_api.requires_grad(gl_tensor_impl(tensor)));
+    if (leaf < 0) {
+        PyObject *fields = gl_tensor_ask(tensor);
+        leaf = fields != NULL && PyTuple_GET_ITEM(fields, IS_LEAF) == Py_True;
+        Py_XDECREF(fields);
+        PyErr_Clear();
+    }
+    return leaf;
 }
 
 /* The whole tuple from the shims; NULL without an error: ask Python. */
@@ -299,12 +311,12 @@ static PyObject *metadata_directly(PyObject *tensor)
     if (device == NULL || dtype == NULL || form == NULL) {
         return NULL;
     }
-    PyObject *leaf = read_is_leaf(tensor, read.requires_grad);
-    if (leaf == NULL) {
+    int leaf = read_is_leaf(tensor, read.requires_grad);
+    if (leaf < 0) {
         return NULL;
     }
-    return Py_BuildValue("OOOKONNNL", dtype, device, form, (unsigned long long)read.keys,
-                         read.requires_grad ? Py_True : Py_False, leaf, numbers(read.sizes, read.ndim),
+    return Py_BuildValue("OOOKOONNL", dtype, device, form, (unsigned long long)read.keys,
+                         read.requires_grad ? Py_True : Py_False, leaf ? Py_True : Py_False, numbers(read.sizes, read.ndim),
                          numbers(read.strides, read.ndim), (long long)read.offset);
 }
 

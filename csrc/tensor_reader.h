@@ -49,6 +49,8 @@ int gl_is_plain_tensor_type(PyObject *type);
  * nested tensor, symbolic sizes); they leave no error set. */
 int gl_tensor_read(PyObject *tensor, GlTensor *out, GlTensorCopies *copies);
 int gl_tensor_place(PyObject *tensor, GlPlace *out);
+/* Whether autograd has no history of it on record; asks Python where the record cannot be read. */
+int gl_tensor_is_leaf(PyObject *tensor);
 
 /* The numbers by which guards know a dtype and a device; 0, or -1 with an error set. */
 int gl_tensor_codes(PyObject *dtype, PyObject *device, int32_t *dtype_code, int32_t *type, int32_t *index);

@@ -179,8 +179,6 @@ def trim() -> bool:
     return True
 
 
-
-
 def record_of(tensor: torch.Tensor) -> MetaRecord:
     """Read a tensor of a plain class and strided layout.
 

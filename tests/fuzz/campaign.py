@@ -34,7 +34,7 @@ COLLECTED = 50
 #: Seconds that one program may take.
 PATIENCE = 60
 
-COUNTS = ("calls", "errors", "whole", "graphs", "operations", "captures", "recompiles", "left")
+COUNTS = ("calls", "errors", "whole", "graphs", "operations", "captures", "recompiles", "left", "endless")
 
 
 # --- one process -----------------------------------------------------------------------------------

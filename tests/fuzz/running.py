@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import logging
 import re
+import signal
 import sys
 import traceback
 import types
@@ -59,6 +60,7 @@ class Result:
         graphs, operations, captures, recompiles: how many there were.
         breaks: how many, by reason.
         left: code that was given up.
+        endless: 1 for a program that runs on and on in plain Python; there is nothing to compare then.
         instructions: how often each was executed on symbols, if that was asked for.
     """
 
@@ -72,6 +74,7 @@ class Result:
     captures: int = 0
     recompiles: int = 0
     left: int = 0
+    endless: int = 0
     breaks: Counter[str] = field(default_factory=Counter)
     instructions: Counter[str] = field(default_factory=Counter)
 
@@ -154,11 +157,35 @@ def run(text: str, instructions: bool = False) -> Result:
             warnings.catch_warnings(action="ignore"),
         ):
             _run_both(code, settings, result)
+    except Endless:
+        result.endless = 1
     finally:
         if settings.cut:
             force_breaks(former)
         graphlift.reset()
     return result
+
+
+class Endless(BaseException):
+    """A plain call that has run for so long that it may well never end; no handler of a program takes it."""
+
+
+#: Seconds of processor time after which a plain call is given up.
+PATIENCE = 8
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    def give_up(number: int, frame: Any) -> None:
+        raise Endless
+
+    former = signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, former)
 
 
 def _run_both(code: CodeType, settings: Settings, result: Result) -> None:
@@ -175,7 +202,9 @@ def _run_both(code: CodeType, settings: Settings, result: Result) -> None:
         for name, cls in plain.classes().items():
             comparison.expect(cls, other.namespace.get(name))
         if isinstance(left, tuple) and isinstance(right, tuple):
-            expected, got = observed(plain.namespace["main"], left), observed(compiled, right)
+            with _bounded():
+                expected = observed(plain.namespace["main"], left)
+            got = observed(compiled, right)
             for outcome in (expected, got):
                 settle_line(outcome)
                 settle_depth(outcome)

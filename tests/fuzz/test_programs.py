@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzz import running
 from fuzz.programs import Settings, program, written
 from fuzz.running import Result, run, settle_line
 from fuzz.shrinking import shrunk
@@ -51,6 +52,13 @@ def test_programs_of_hypothesis(chance: random.Random) -> None:
     """Where Hypothesis chooses, it can also make smaller what it found."""
     result = run(written(chance))
     assert not result.differences, result.differences
+
+
+def test_a_program_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "PATIENCE", 0.3)
+    loop = "import torch\n\ndef main(x):\n    while True:\n        try:\n            x = x + 1\n        except Exception:\n            pass\n\n"
+    result = run(loop + "def steps():\n    yield (torch.ones(2),)\n")
+    assert result.endless == 1 and not result.differences and not result.calls
 
 
 def test_a_number_always_gives_the_same_program() -> None:

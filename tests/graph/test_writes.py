@@ -297,3 +297,22 @@ def test_a_view_of_many_that_was_written_behind_fails_at_its_own_line():
     expected = run(program)
     assert len(expected[1]) == 2 and "Split" in expected[1][0]
     assert run(graphlift.compile(program, backend="eager")) == expected
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("through_a_view", [True, False])
+def test_a_leaf_in_the_place_of_a_tensor_with_a_history(first, through_a_view):
+    def program(x):
+        try:
+            (x[:1] if through_a_view else x).mul_(2.0)
+        except RuntimeError as error:
+            return str(error)
+        return str(x)
+
+    def make(leaf):
+        x = torch.ones(3, requires_grad=True)
+        return x if leaf else x * 1
+
+    compiled = graphlift.compile(program, backend="eager")
+    for leaf in (first, not first, first, not first):
+        assert compiled(make(leaf)) == program(make(leaf))

@@ -8,7 +8,7 @@ record by `rollback`, slots of values and global state through the heap.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -39,6 +39,7 @@ from graphlift.output_graph.aliasing import (
     check_read,
     check_readable,
     check_write,
+    family,
     is_protected,
     is_view,
     join,
@@ -331,6 +332,16 @@ class OutputGraph:
     def drew(self) -> bool:
         """Whether an operation so far drew random numbers."""
         return bool(self._draws)
+
+    def leaves_behind(self, values: Any) -> Iterator[tuple[Source, bool]]:
+        """Of the inputs in whose memory `values` (a nest) lie and that require grad when the graph begins: where
+        each comes from, and whether it is a leaf."""
+        found = [each for each in values_in(values) if type(each) is GraphValue]
+        for value in dict.fromkeys(member for each in found for member in family(each)):
+            if value.source is not None and value.real is not None:
+                meta = record_of(value.real)
+                if meta.requires_grad:
+                    yield value.source, meta.is_leaf
 
     @property
     def state_key(self) -> Any:

@@ -178,6 +178,12 @@ def graph_call(
     return record(tx, target, plain_args, plain_kwargs, method=method)
 
 
+def _fix_leaves(tx: Tx, values: Any) -> None:
+    """Guard which inputs behind these values are leaves: a write to a leaf that requires grad fails."""
+    for source, is_leaf in tx.graph.leaves_behind(values):
+        tx.guard("tensor_field", source, "is_leaf", is_leaf)
+
+
 def record(
     tx: Tx, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, method: bool = False
 ) -> VariableTracker:
@@ -187,6 +193,8 @@ def record(
     try:
         result = graph.call(target, args, kwargs or {}, method=method, where=tx.where())
     except MetaError as error:
+        if graph.grad_enabled:
+            _fix_leaves(tx, (args, kwargs or {}))
         tx.raise_real(error.error)
     except DataDependent as error:
         tx.fail(Reason.DATA_DEPENDENT_SHAPE, error.operation)
@@ -194,6 +202,8 @@ def record(
         reason = Reason.WARNING if isinstance(error, Warns) else Reason.NO_TENSOR_MODEL
         tx.fail(reason, f"{getattr(target, '__name__', target)}: {error.reason}")
     if graph.notable >= length:
+        if graph.grad_enabled:
+            _fix_leaves(tx, graph.operations[length].written)
         tx.recorded(length)
     made = graph_result(tx, result)
     assert isinstance(made, VariableTracker)

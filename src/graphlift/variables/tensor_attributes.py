@@ -124,9 +124,10 @@ def _never(tx: Tx, value: GraphValue) -> Var:
 
 
 def _lags_behind(value: GraphValue) -> bool:
-    """Whether a view requires grad by what was written to its base, and autograd has not seen to it yet: whoever
+    """Whether a view requires grad by what was written to its base, and autograd has not seen to it yet: who
     asks after its history brings that up to date, which decides whether it may be written to."""
-    base = value.real._base if value.real is not None and value.meta.requires_grad and value.meta.is_leaf else None
+    real, meta = value.real, value.meta
+    base = real._base if real is not None and meta.requires_grad and meta.is_leaf else None
     return base is not None and base.requires_grad
 
 

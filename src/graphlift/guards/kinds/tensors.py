@@ -138,8 +138,8 @@ def _difference(part: str, spec: TensorSpec, now: Any) -> str:
 class TensorFieldKind(Kind):
     """Something else that was read off a tensor. Payload: (field, value).
 
-    Fields: ``storage_offset``, or an attribute that torch keeps in C (``is_leaf``, ``grad_fn``, ``_base``)
-    whose value is a constant.
+    Fields: ``storage_offset``; ``is_leaf``, as autograd has it on record; or an attribute that torch keeps in
+    C (``grad_fn``, ``_base``) whose value is a constant.
     """
 
     name = "tensor_field"
@@ -150,6 +150,8 @@ class TensorFieldKind(Kind):
         field, value = guard.payload
         if field == "storage_offset":
             rows.add("tensor_offset", at, value)
+        elif field == "is_leaf":
+            rows.add("tensor_leaf", at, value)
         else:
             read = rows.add("slot", at, getattr(torch._C.TensorBase, field))
             rows.add("constant", read, value)
@@ -170,8 +172,8 @@ class TensorFieldKind(Kind):
 
 
 def _field(tensor: torch.Tensor, field: str) -> Any:
-    if field == "storage_offset":
-        return read_plainly(tensor)[8]
+    if field in ("is_leaf", "storage_offset"):
+        return read_plainly(tensor)[5 if field == "is_leaf" else 8]
     with torch._C.DisableTorchFunction():
         return getattr(torch._C.TensorBase, field).__get__(tensor)
 

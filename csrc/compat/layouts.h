@@ -79,15 +79,39 @@ static inline int gl_dict_has_only_strings(PyDictObject *dict) { return DK_IS_UN
 
 /* The instance dictionary of an object whose class lets CPython manage it, if it has been made: it lies in front of
  * the object, and while there are only inline values 3.12 puts a pointer with its lowest bit set there. */
-static inline PyObject *gl_made_dict(PyObject *object)
+static inline PyObject **gl_made_dict_slot(PyObject *object)
 {
     enum { MANAGED_DICT = -3 };
+    return &((PyObject **)object)[MANAGED_DICT];
+}
+
+static inline PyObject *gl_made_dict(PyObject *object)
+{
     PyObject *dict = NULL;
     if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT) {
-        dict = ((PyObject **)object)[MANAGED_DICT];
+        dict = *gl_made_dict_slot(object);
     }
     return (uintptr_t)dict & 1 ? NULL : dict;
 }
+
+/* A number that another state of a dictionary never has: each change that is seen to gives it a new one of a counter
+ * of the process. From 3.12 on the lowest bits belong to others. */
+#if PY_VERSION_HEX >= 0x030D0000
+#define GL_DICT_VERSION_MASK (~(uint64_t)0xFFF)
+#elif PY_VERSION_HEX >= 0x030C0000
+#define GL_DICT_VERSION_MASK (~(uint64_t)0xFF)
+#else
+#define GL_DICT_VERSION_MASK (~(uint64_t)0)
+#endif
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static inline const uint64_t *gl_dict_version(PyObject *dict) { return &((PyDictObject *)dict)->ma_version_tag; }
+#pragma GCC diagnostic pop
+
+/* Whether the values lie where the owner of the dictionary keeps its attributes: 3.13.0 changes them there without a
+ * new version. */
+static inline int gl_dict_shares_values(PyObject *dict) { return ((PyDictObject *)dict)->ma_values != NULL; }
 
 /* The value of entry number `at` in a table of strings, if its key is this very object; else NULL. */
 static inline PyObject *gl_string_entry(PyDictObject *dict, Py_ssize_t at, PyObject *key)

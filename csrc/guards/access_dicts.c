@@ -9,6 +9,15 @@ static int run_instance_dict(const GlNode *node, GlRun *run)
     return gl_put(node, run, gl_instance_dict(gl_parent(node, run), 1));
 }
 
+static int instance_dict_rests(const GlNode *node, GlRecording *recording)
+{
+    PyObject **slot = gl_instance_dict_slot(gl_recorded_parent(node, recording));
+    return slot != NULL && gl_rests_on_word(recording, slot) && gl_rests_on_being(recording, node->to, *slot);
+}
+
+/* A module has one dictionary all its life. */
+static int module_dict_rests(const GlNode *node, GlRecording *recording) { return 1; }
+
 static int run_module_dict(const GlNode *node, GlRun *run)
 {
     PyObject *module = gl_parent(node, run);
@@ -50,6 +59,14 @@ static int run_key_absent(const GlNode *node, GlRun *run)
 {
     PyObject *dict = gl_parent(node, run), *value;
     return PyDict_Check(dict) && gl_dict_find(dict, node->data, &value) == GL_ABSENT;
+}
+
+static int dict_rests(const GlNode *node, GlRecording *recording) { return gl_rests_on_dict(recording, node->from); }
+
+/* Once a key that is held weakly is gone nobody can say that it is absent. */
+static int absence_rests(const GlNode *node, GlRecording *recording)
+{
+    return !gl_is_weak(((GlKey *)node->data)->held) && gl_rests_on_dict(recording, node->from);
 }
 
 /* An object without an instance dictionary lacks every attribute. */
@@ -200,16 +217,16 @@ static int build_dict_keys(GlNode *node, GlBuild *build, PyObject *const *operan
 }
 
 const GlOp gl_dict_access_ops[] = {
-    {"instance_dict", GL_ACCESSOR, 0, run_instance_dict, NULL, NULL},
-    {"module_dict", GL_ACCESSOR, 0, run_module_dict, NULL, NULL},
-    {"dict_value", GL_ACCESSOR, 1, run_dict_value, build_key, clear_key},
-    {"key_at", GL_ACCESSOR, 1, run_key_at, build_position, NULL},
-    {"value_at", GL_ACCESSOR, 1, run_value_at, build_position, NULL},
-    {"key_present", 0, 1, run_key_present, build_key, clear_key},
-    {"key_absent", 0, 1, run_key_absent, build_key, clear_key},
-    {"attr_absent", 0, 1, run_attr_absent, build_key, clear_key},
-    {"attrs_empty", 0, 0, run_attrs_empty, NULL, NULL},
-    {"dict_keys", 0, 1, run_dict_keys, build_dict_keys, NULL},
-    {"dict_names", 0, 1, run_dict_names, build_dict_keys, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"instance_dict", GL_ACCESSOR, 0, run_instance_dict, NULL, NULL, instance_dict_rests},
+    {"module_dict", GL_ACCESSOR, 0, run_module_dict, NULL, NULL, module_dict_rests},
+    {"dict_value", GL_ACCESSOR, 1, run_dict_value, build_key, clear_key, dict_rests},
+    {"key_at", GL_ACCESSOR, 1, run_key_at, build_position, NULL, dict_rests},
+    {"value_at", GL_ACCESSOR, 1, run_value_at, build_position, NULL, dict_rests},
+    {"key_present", GL_ALONE, 1, run_key_present, build_key, clear_key, dict_rests},
+    {"key_absent", GL_ALONE, 1, run_key_absent, build_key, clear_key, absence_rests},
+    {"attr_absent", GL_ALONE, 1, run_attr_absent, build_key, clear_key, NULL},
+    {"attrs_empty", GL_ALONE, 0, run_attrs_empty, NULL, NULL, NULL},
+    {"dict_keys", GL_ALONE, 1, run_dict_keys, build_dict_keys, NULL, dict_rests},
+    {"dict_names", 0, 1, run_dict_names, build_dict_keys, NULL, dict_rests},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -89,11 +89,11 @@ static int build_range_left(GlNode *node, GlBuild *build, PyObject *const *opera
 }
 
 const GlOp gl_iterator_ops[] = {
-    {"iterated", GL_ACCESSOR, 0, run_iterated, NULL, NULL},
-    {"iterator_at", 0, 1, run_iterator_at, build_number, NULL},
-    {"iterator_done", 0, 0, run_iterator_done, NULL, NULL},
-    {"range_left", 0, 3, run_range_left, build_range_left, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"iterated", GL_ACCESSOR, 0, run_iterated, NULL, NULL, NULL},
+    {"iterator_at", 0, 1, run_iterator_at, build_number, NULL, NULL},
+    {"iterator_done", 0, 0, run_iterator_done, NULL, NULL, NULL},
+    {"range_left", 0, 3, run_range_left, build_range_left, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };
 
 /* --- facts for the capture side and for the layout test --- */

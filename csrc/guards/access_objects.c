@@ -39,6 +39,11 @@ static int run_item(const GlNode *node, GlRun *run)
     return node->number < PyList_GET_SIZE(sequence) && gl_put(node, run, PyList_GET_ITEM(sequence, node->number));
 }
 
+static int item_rests(const GlNode *node, GlRecording *recording)
+{
+    return PyTuple_Check(gl_recorded_parent(node, recording));
+}
+
 static int build_item(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     node->number = PyLong_AsSsize_t(operands[0]);
@@ -70,6 +75,11 @@ static int run_type_lookup_absent(const GlNode *node, GlRun *run)
     return PyType_Check(gl_parent(node, run)) && look_up(node, run) == NULL;
 }
 
+static int look_up_rests(const GlNode *node, GlRecording *recording)
+{
+    return gl_rests_on_class(recording, node->from);
+}
+
 static int build_name(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     if (!PyUnicode_CheckExact(operands[0])) {
@@ -91,6 +101,9 @@ static int run_method_self(const GlNode *node, GlRun *run)
     }
     return PyCFunction_Check(method) && gl_put(node, run, PyCFunction_GET_SELF(method));
 }
+
+/* What a bound method is bound to never changes. */
+static int method_rests(const GlNode *node, GlRecording *recording) { return 1; }
 
 static int run_method_function(const GlNode *node, GlRun *run)
 {
@@ -144,14 +157,14 @@ static int build_contents(GlNode *node, GlBuild *build, PyObject *const *operand
 }
 
 const GlOp gl_object_access_ops[] = {
-    {"item", GL_ACCESSOR, 1, run_item, build_item, NULL},
-    {"type", GL_ACCESSOR, 0, run_type, NULL, NULL},
-    {"type_lookup", GL_ACCESSOR, 1, run_type_lookup, build_name, NULL},
-    {"type_lookup_absent", 0, 1, run_type_lookup_absent, build_name, NULL},
-    {"method_self", GL_ACCESSOR, 0, run_method_self, NULL, NULL},
-    {"method_function", GL_ACCESSOR, 0, run_method_function, NULL, NULL},
-    {"referent", GL_ACCESSOR, 0, run_referent, NULL, NULL},
-    {"context_value", GL_ACCESSOR, 0, run_context_value, NULL, NULL},
-    {"contents", GL_ACCESSOR, 1, run_contents, build_contents, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"item", GL_ACCESSOR, 1, run_item, build_item, NULL, item_rests},
+    {"type", GL_ACCESSOR, 0, run_type, NULL, NULL, NULL},
+    {"type_lookup", GL_ACCESSOR, 1, run_type_lookup, build_name, NULL, look_up_rests},
+    {"type_lookup_absent", GL_ALONE, 1, run_type_lookup_absent, build_name, NULL, look_up_rests},
+    {"method_self", GL_ACCESSOR, 0, run_method_self, NULL, NULL, method_rests},
+    {"method_function", GL_ACCESSOR, 0, run_method_function, NULL, NULL, method_rests},
+    {"referent", GL_ACCESSOR, 0, run_referent, NULL, NULL, NULL},
+    {"context_value", GL_ACCESSOR, 0, run_context_value, NULL, NULL, NULL},
+    {"contents", GL_ACCESSOR, 1, run_contents, build_contents, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -41,6 +41,11 @@ static int run_module(const GlNode *node, GlRun *run)
     return gl_put(node, run, module);
 }
 
+static int module_rests(const GlNode *node, GlRecording *recording)
+{
+    return gl_rests_on_lasting_dict(recording, PyImport_GetModuleDict());
+}
+
 static int build_module(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     GlKey *key = PyMem_New(GlKey, 1);
@@ -88,6 +93,14 @@ static int run_function_field(const GlNode *node, GlRun *run)
     return gl_put(node, run, value ? value : Py_None);
 }
 
+/* These two are set when a function is made, and never again; so is the closure, but its cells are asked for. */
+static int function_field_rests(const GlNode *node, GlRecording *recording)
+{
+    return node->number == offsetof(PyFunctionObject, func_globals) ||
+           node->number == offsetof(PyFunctionObject, func_builtins) ||
+           node->number == offsetof(PyFunctionObject, func_closure);
+}
+
 static int build_function_field(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     const char *name = PyUnicode_AsUTF8(operands[0]);
@@ -116,13 +129,13 @@ static int run_cell_empty(const GlNode *node, GlRun *run)
 }
 
 const GlOp gl_root_ops[] = {
-    {"param", GL_ROOT | GL_ACCESSOR, 1, run_param, build_param, NULL},
-    {"function", GL_ROOT | GL_ACCESSOR, 0, run_function, NULL, NULL},
-    {"handled", GL_ROOT | GL_ACCESSOR, 0, run_handled, NULL, NULL},
-    {"module", GL_ROOT | GL_ACCESSOR, 1, run_module, build_module, clear_module},
-    {"anchor", GL_ROOT | GL_ACCESSOR, 1, run_anchor, build_anchor, NULL},
-    {"function_field", GL_ACCESSOR, 1, run_function_field, build_function_field, NULL},
-    {"cell", GL_ACCESSOR, 0, run_cell, NULL, NULL},
-    {"cell_empty", 0, 0, run_cell_empty, NULL, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"param", GL_ROOT | GL_ACCESSOR, 1, run_param, build_param, NULL, NULL},
+    {"function", GL_ROOT | GL_ACCESSOR, 0, run_function, NULL, NULL, NULL},
+    {"handled", GL_ROOT | GL_ACCESSOR, 0, run_handled, NULL, NULL, NULL},
+    {"module", GL_ROOT | GL_ACCESSOR, 1, run_module, build_module, clear_module, module_rests},
+    {"anchor", GL_ROOT | GL_ACCESSOR, 1, run_anchor, build_anchor, NULL, NULL},
+    {"function_field", GL_ACCESSOR, 1, run_function_field, build_function_field, NULL, function_field_rests},
+    {"cell", GL_ACCESSOR, 0, run_cell, NULL, NULL, NULL},
+    {"cell_empty", GL_ALONE, 0, run_cell_empty, NULL, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -116,10 +116,10 @@ static int run_slot_descriptor(const GlNode *node, GlRun *run)
 }
 
 const GlOp gl_slot_ops[] = {
-    {"slot", GL_ACCESSOR, 1, run_member, build_slot, NULL},
-    {"slot_unset", 0, 1, run_member_unset, build_member, NULL},
-    {"class_slot", GL_ACCESSOR, 1, run_class_slot, build_class_slot, NULL},
-    {"class_slot_empty", 0, 1, run_class_slot_empty, build_class_slot, NULL},
-    {"slot_descriptor", 0, 1, run_slot_descriptor, build_class_slot, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"slot", GL_ACCESSOR, 1, run_member, build_slot, NULL, NULL},
+    {"slot_unset", 0, 1, run_member_unset, build_member, NULL, NULL},
+    {"class_slot", GL_ACCESSOR, 1, run_class_slot, build_class_slot, NULL, NULL},
+    {"class_slot_empty", 0, 1, run_class_slot_empty, build_class_slot, NULL, NULL},
+    {"slot_descriptor", 0, 1, run_slot_descriptor, build_class_slot, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

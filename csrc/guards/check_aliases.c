@@ -15,6 +15,18 @@ static int build_many(GlNode *node, GlBuild *build, PyObject *const *operands, P
     return node->data == NULL ? -1 : 0;
 }
 
+/* Objects that are fixed stay the same, and different ones stay different. */
+static int many_rest(const GlNode *node, GlRecording *recording)
+{
+    const int32_t *registers = node->data;
+    for (Py_ssize_t i = 0; i < node->number; i++) {
+        if (!gl_is_fixed(recording, registers[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int run_same(const GlNode *node, GlRun *run)
 {
     const int32_t *registers = node->data;
@@ -237,9 +249,9 @@ static int build_outside(GlNode *node, GlBuild *build, PyObject *const *operands
 }
 
 const GlOp gl_alias_ops[] = {
-    {"same", GL_ROOT, -1, run_same, build_many, NULL},
-    {"distinct", GL_ROOT, -1, run_distinct, build_many, NULL},
-    {"overlap", GL_ROOT, -1, run_overlap, build_overlap, NULL},
-    {"outside", GL_ROOT, -1, run_outside, build_outside, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"same", GL_ROOT, -1, run_same, build_many, NULL, many_rest},
+    {"distinct", GL_ROOT, -1, run_distinct, build_many, NULL, many_rest},
+    {"overlap", GL_ROOT, -1, run_overlap, build_overlap, NULL, NULL},
+    {"outside", GL_ROOT, -1, run_outside, build_outside, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

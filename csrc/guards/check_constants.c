@@ -179,6 +179,9 @@ static int run_int(const GlNode *node, GlRun *run)
     return PyLong_CheckExact(value) && PyLong_AsLongLongAndOverflow(value, &overflow) == node->number && !overflow;
 }
 
+/* Constants never change. */
+static int constant_rests(const GlNode *node, GlRecording *recording) { return 1; }
+
 static int choose_int(GlNode *node)
 {
     int overflow;
@@ -209,6 +212,6 @@ static int build_constant(GlNode *node, GlBuild *build, PyObject *const *operand
 }
 
 const GlOp gl_constant_ops[] = {
-    {"constant", 0, 1, run_constant, build_constant, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"constant", GL_ALONE, 1, run_constant, build_constant, NULL, constant_rests},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -7,6 +7,15 @@
 
 static int run_length(const GlNode *node, GlRun *run) { return gl_length(gl_parent(node, run)) == node->number; }
 
+static int length_rests(const GlNode *node, GlRecording *recording)
+{
+    PyObject *value = gl_recorded_parent(node, recording);
+    if (PyDict_Check(value)) {
+        return gl_rests_on_word(recording, &((PyDictObject *)value)->ma_used);
+    }
+    return PyTuple_Check(value) || (PyList_Check(value) && gl_rests_on_word(recording, &((PyVarObject *)value)->ob_size));
+}
+
 static int build_length(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     node->number = PyLong_AsSsize_t(operands[0]);
@@ -85,8 +94,8 @@ static int build_hashes(GlNode *node, GlBuild *build, PyObject *const *operands,
 }
 
 const GlOp gl_container_ops[] = {
-    {"length", 0, 1, run_length, build_length, NULL},
-    {"hashes", 0, 1, run_hashes, build_hashes, NULL},
-    {"set_items", 0, 1, run_set_items, build_set_items, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"length", GL_ALONE, 1, run_length, build_length, NULL, length_rests},
+    {"hashes", GL_ALONE, 1, run_hashes, build_hashes, NULL, NULL},
+    {"set_items", GL_ALONE, 1, run_set_items, build_set_items, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

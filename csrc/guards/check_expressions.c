@@ -451,6 +451,6 @@ static int build_expression(GlNode *node, GlBuild *build, PyObject *const *opera
 }
 
 const GlOp gl_expression_ops[] = {
-    {"expression", GL_ROOT, -1, run_expression, build_expression, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"expression", GL_ROOT, -1, run_expression, build_expression, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

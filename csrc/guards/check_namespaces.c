@@ -30,6 +30,22 @@ static int run_namespace_lacks(const GlNode *node, GlRun *run)
     return 1;
 }
 
+static int namespace_lacks_rests(const GlNode *node, GlRecording *recording)
+{
+    PyObject *dict = gl_recorded_parent(node, recording), *value;
+    Names *names = node->data;
+    if (!gl_rests_on_dict(recording, node->from)) {
+        return 0;
+    }
+    for (Py_ssize_t i = names->absent; i < names->count; i++) {
+        if (gl_dict_find(dict, &names->keys[i], &value) != GL_FOUND ||
+            !gl_rests_on_word(recording, &((PyDictObject *)value)->ma_used)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int build_namespace_lacks(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     if (!PyTuple_Check(operands[0]) || !PyTuple_Check(operands[1])) {
@@ -63,6 +79,6 @@ static void clear_namespace_lacks(GlNode *node)
 }
 
 const GlOp gl_namespace_ops[] = {
-    {"namespace_lacks", 0, 2, run_namespace_lacks, build_namespace_lacks, clear_namespace_lacks},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"namespace_lacks", GL_ALONE, 2, run_namespace_lacks, build_namespace_lacks, clear_namespace_lacks, namespace_lacks_rests},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -26,7 +26,7 @@ static int build_torch_state(GlNode *node, GlBuild *build, PyObject *const *oper
  *
  * CPython gives a class a new version tag at the first look-up after an attribute of it or of a base changed. */
 
-static unsigned int class_version(PyTypeObject *class)
+unsigned int gl_class_version(PyTypeObject *class)
 {
     if (class->tp_version_tag == 0) {
         static PyObject *name;
@@ -45,7 +45,7 @@ static PyObject *get_class_version(PyObject *Py_UNUSED(module), PyObject *class)
         PyErr_Format(PyExc_TypeError, "a class is needed, not %.100s", Py_TYPE(class)->tp_name);
         return NULL;
     }
-    return PyLong_FromUnsignedLong(class_version((PyTypeObject *)class));
+    return PyLong_FromUnsignedLong(gl_class_version((PyTypeObject *)class));
 }
 
 PyMethodDef gl_state_functions[] = {
@@ -57,7 +57,7 @@ static int run_class_version(const GlNode *node, GlRun *run)
 {
     const unsigned int *wanted = node->data;
     unsigned int now = ((PyTypeObject *)node->object)->tp_version_tag;
-    return now == *wanted || (now == 0 && class_version((PyTypeObject *)node->object) == *wanted);
+    return now == *wanted || (now == 0 && gl_class_version((PyTypeObject *)node->object) == *wanted);
 }
 
 /* operands: the class, which must live as long as the process; its version, 0 if it has none (then it never holds) */
@@ -128,6 +128,10 @@ static int run_abc(const GlNode *node, GlRun *run)
     unsigned long long now;
     int holds = read_token(state->token, &now);
     if (holds && now != state->at) {
+        if (!run->owning) {
+            run->again = 1; /* asking about the pairs may run Python code */
+            return 0;
+        }
         holds = pairs_hold(node->object);
         if (holds) {
             state->at = now;
@@ -148,7 +152,7 @@ static int build_abc(GlNode *node, GlBuild *build, PyObject *const *operands, Py
     node->data = state;
     state->token = Py_NewRef(operands[0]);
     state->at = PyLong_AsUnsignedLongLong(operands[1]);
-    build->calls_out = 1;
+    build->calls_out |= !PyCFunction_Check(state->token);
     if (!PyTuple_Check(pairs)) {
         PyErr_SetString(PyExc_TypeError, "the pairs of classes are given as a tuple");
         return -1;
@@ -166,8 +170,8 @@ static int build_abc(GlNode *node, GlBuild *build, PyObject *const *operands, Py
 static void clear_abc(GlNode *node) { Py_XDECREF(((AbcState *)node->data)->token); }
 
 const GlOp gl_state_ops[] = {
-    {"torch_state", GL_ROOT, 1, run_torch_state, build_torch_state, NULL},
-    {"class_version", GL_ROOT, 2, run_class_version, build_class_version, NULL},
-    {"abc", GL_ROOT, 3, run_abc, build_abc, clear_abc},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"torch_state", GL_ROOT, 1, run_torch_state, build_torch_state, NULL, NULL},
+    {"class_version", GL_ROOT, 2, run_class_version, build_class_version, NULL, NULL},
+    {"abc", GL_ROOT, 3, run_abc, build_abc, clear_abc, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

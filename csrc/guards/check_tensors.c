@@ -95,18 +95,23 @@ static int holds_raw(const Spec *spec, PyObject *tensor)
            (spec->requires_grad < 0 || gl_raw_requires_grad(impl) == spec->requires_grad);
 }
 
-static int run_tensor(const GlNode *node, GlRun *run)
+int gl_tensor_holds(const GlNode *node, PyObject *tensor)
 {
-    PyObject *tensor = gl_parent(node, run);
-    if ((PyObject *)Py_TYPE(tensor) != gl_held(node->object)) {
+    const Spec *spec = node->data;
+    /* A class that is gone shows None, which is no tensor's. */
+    PyObject *class = gl_is_weak(node->object) ? ((PyWeakReference *)node->object)->wr_object : node->object;
+    if ((PyObject *)Py_TYPE(tensor) != class) {
         return 0;
     }
     if (gl_tensor_fallback) {
-        return holds_through_python(node->data, tensor);
+        return holds_through_python(spec, tensor);
     }
-    const Spec *spec = node->data;
     return spec->plain && gl_tensor_api.raw ? holds_raw(spec, tensor) : holds_directly(spec, tensor);
 }
+
+static int run_tensor(const GlNode *node, GlRun *run) { return gl_tensor_holds(node, gl_parent(node, run)); }
+
+int gl_is_tensor_check(const GlNode *node) { return node->run == run_tensor; }
 
 /* --- building --- */
 
@@ -183,6 +188,21 @@ static int build_number(GlNode *node, GlBuild *build, PyObject *const *operands,
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* --- whether it is a leaf --- */
+
+static int run_tensor_leaf(const GlNode *node, GlRun *run)
+{
+    PyObject *tensor = gl_parent(node, run);
+    return gl_is_tensor(tensor) && gl_tensor_is_leaf(tensor) == node->number;
+}
+
+static int build_leaf(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
+{
+    build->calls_out = 1; /* a tensor of another class is asked through Python */
+    node->number = PyObject_IsTrue(operands[0]);
+    return node->number < 0 ? -1 : 0;
+}
+
 /* --- how a view was made, for autograd. operands: torch's reader of it, the number it must give --- */
 
 static int run_view_made(const GlNode *node, GlRun *run)
@@ -209,8 +229,9 @@ static int build_view_made(GlNode *node, GlBuild *build, PyObject *const *operan
 }
 
 const GlOp gl_tensor_ops[] = {
-    {"tensor", 0, 7, run_tensor, build_tensor, NULL},
-    {"tensor_offset", 0, 1, run_tensor_offset, build_number, NULL},
-    {"view_made", 0, 2, run_view_made, build_view_made, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"tensor", GL_ALONE, 7, run_tensor, build_tensor, NULL, NULL},
+    {"tensor_offset", 0, 1, run_tensor_offset, build_number, NULL, NULL},
+    {"tensor_leaf", 0, 1, run_tensor_leaf, build_leaf, NULL, NULL},
+    {"view_made", 0, 2, run_view_made, build_view_made, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -209,6 +209,22 @@ PyObject *gl_instance_dict(PyObject *object, int create)
     return dict != NULL && PyDict_Check(dict) ? dict : NULL;
 }
 
+PyObject **gl_instance_dict_slot(PyObject *object)
+{
+    PyObject **slot;
+    if (PyType_Check(object)) {
+        return NULL; /* a static one has it elsewhere from 3.12 on */
+    }
+    if (gl_made_dict(object) != NULL) {
+        slot = gl_made_dict_slot(object);
+    } else if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT) {
+        return NULL;
+    } else {
+        slot = _PyObject_GetDictPtr(object);
+    }
+    return slot != NULL && *slot != NULL ? slot : NULL;
+}
+
 Py_ssize_t gl_length(PyObject *object)
 {
     if (PyList_Check(object) || PyTuple_Check(object)) {

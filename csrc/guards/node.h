@@ -5,7 +5,10 @@
  * is a guard that fails, never an exception. No node runs user code.
  *
  * Values are borrowed: nothing runs between two nodes that could drop them. Where that is not so (a node that
- * calls into torch's Python layer, which may let another thread run) the whole program runs in *owning* mode. */
+ * calls into torch's Python layer, which may let another thread run) the whole program runs in *owning* mode.
+ *
+ * Most answers of a program rest on little: as long as the version of a dictionary is the same, so is every value in
+ * it. What each kind of node rests on is written beside it (`rests`); memo.c makes use of it. */
 
 #ifndef GRAPHLIFT_GUARDS_NODE_H
 #define GRAPHLIFT_GUARDS_NODE_H
@@ -19,6 +22,7 @@
 
 typedef struct GlNode GlNode;
 typedef struct GlOp GlOp;
+typedef struct GlRecording GlRecording;
 
 typedef struct {
     PyObject **values; /* one slot a register */
@@ -28,6 +32,7 @@ typedef struct {
     PyObject *const *params;
     Py_ssize_t nparams;
     int owning;
+    int again; /* set by a node that failed only for want of owning mode */
 } GlRun;
 
 /* 1: go on; 0: the guard does not hold. Leaves no error set. */
@@ -49,7 +54,11 @@ typedef struct {
     int calls_out;            /* set by a node that may let other threads run */
 } GlBuild;
 
-enum { GL_ROOT = 1, GL_ACCESSOR = 2 };
+enum {
+    GL_ROOT = 1,     /* has no parent */
+    GL_ACCESSOR = 2, /* writes a register */
+    GL_ALONE = 4,    /* a check that may be asked without those before it */
+};
 
 struct GlOp {
     const char *name;
@@ -60,6 +69,10 @@ struct GlOp {
     int (*build)(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count);
     /* Releases what `data` refers to (`object` and the memory itself are released by the program). */
     void (*clear)(GlNode *node);
+    /* Asked behind a run in which all held, and only where the parent is fixed (see memo.c): notes the facts from which
+     * it follows that the answer would be the same again. 1: they are all; 0: there is no knowing but by running the
+     * node. NULL: always 0. */
+    int (*rests)(const GlNode *node, GlRecording *recording);
 };
 
 /* Tables of the files in this folder, each ended by a row without a name. */
@@ -84,6 +97,14 @@ static inline int gl_put(const GlNode *node, GlRun *run, PyObject *value)
 
 /* An accessor's result: a new reference, or NULL (an error, if set, is dropped). */
 int gl_put_new(const GlNode *node, GlRun *run, PyObject *value);
+
+/* Releases what a run owns beyond its first `keep` references. */
+static inline void gl_let_go(GlRun *run, Py_ssize_t keep)
+{
+    while (run->nowned > keep) {
+        Py_DECREF(run->owned[--run->nowned]);
+    }
+}
 
 /* The register written by the accessor with that index; -1 with an error set. */
 int32_t gl_register(const GlBuild *build, PyObject *index);
@@ -120,6 +141,27 @@ static inline int gl_is_c_type(PyTypeObject *type)
     return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE);
 }
 
+/* --- memos (memo.c): what `rests` may ask and note; those that note return 1, or 0 where it cannot be done --- */
+
+/* What a register held, and whether it is fixed. */
+PyObject *gl_recorded(const GlRecording *recording, int32_t from);
+int gl_is_fixed(const GlRecording *recording, int32_t from);
+/* What the node's parent held. */
+PyObject *gl_recorded_parent(const GlNode *node, const GlRecording *recording);
+
+/* A word at an address that is valid as long as the facts noted before hold; it must stay as it is now. */
+int gl_rests_on_word(GlRecording *recording, const void *address);
+/* The version of the dictionary, of a class exactly dict, in that register: all that it holds, and the order. */
+int gl_rests_on_dict(GlRecording *recording, int32_t from);
+/* That a dictionary found at a fixed place, to be in that register, is that very one and not another at its address. */
+int gl_rests_on_being(GlRecording *recording, int32_t to, PyObject *dict);
+/* The version of such a dictionary that lives as long as the process. */
+int gl_rests_on_lasting_dict(GlRecording *recording, PyObject *dict);
+/* The version of the class in that register: all that a look-up along its order of resolution finds. */
+int gl_rests_on_class(GlRecording *recording, int32_t from);
+/* A weak reference of the program's has its referent still. */
+int gl_rests_on_referent(GlRecording *recording, PyObject *reference);
+
 /* --- constants (check_constants.c) --- */
 
 /* Same exact type and same value, floats by their bits, collections item by item in order. */
@@ -127,6 +169,12 @@ int gl_same_constant(PyObject *expected, PyObject *value);
 /* Whether an object is a constant through and through: comparing it runs no user code, holding it holds no user
  * object. */
 int gl_is_constant(PyObject *value);
+
+/* --- tensors (check_tensors.c) --- */
+
+/* Whether the node is the check of a tensor, and whether a tensor passes it. */
+int gl_is_tensor_check(const GlNode *node);
+int gl_tensor_holds(const GlNode *node, PyObject *tensor);
 
 /* --- dictionaries (dicts.c) --- */
 
@@ -146,6 +194,8 @@ GlFound gl_dict_find(PyObject *dict, GlKey *key, PyObject **value);
 int gl_dict_each_key(PyObject *dict, int (*visit)(PyObject *key, void *context), void *context);
 /* The instance dictionary, borrowed, made real if the object keeps its attributes elsewhere; NULL: it has none. */
 PyObject *gl_instance_dict(PyObject *object, int create);
+/* Where an object has its instance dictionary, which has been made; NULL: nowhere, or it is a class. */
+PyObject **gl_instance_dict_slot(PyObject *object);
 /* The length that the C storage of a container tells; -1 when it has none. */
 Py_ssize_t gl_length(PyObject *object);
 
@@ -157,6 +207,9 @@ int gl_deque_init(void);
 extern PyMethodDef gl_iterator_functions[];
 
 /* --- state of the process (check_state.c) --- */
+
+/* The version of a class, given one if need be; 0: it has none. */
+unsigned int gl_class_version(PyTypeObject *class);
 
 extern PyMethodDef gl_state_functions[];
 

@@ -1,24 +1,8 @@
-/* GuardProgram: builds nodes from plain data and runs them. Knows no kind of node. */
+/* GuardProgram: builds nodes from plain data, and what Python sees of them. Knows no kind of node. */
 
-#include "node.h"
-#include "../tensor_reader.h"
-#include "../torch_state.h"
+#include "program.h"
 
 #include <string.h>
-#include <time.h>
-
-enum { SMALL_PROGRAM = 64 }; /* registers that fit on the C stack */
-
-typedef struct {
-    PyObject_HEAD
-    GlNode *nodes;
-    Py_ssize_t size;
-    Py_ssize_t registers;
-    int32_t *outputs;
-    Py_ssize_t noutputs;
-    int calls_out;
-    PyObject *audit; /* called after each run with what came out, or NULL */
-} GuardProgram;
 
 static PyObject *op_table; /* name -> address of its GlOp */
 
@@ -121,7 +105,7 @@ static void clear_node(GlNode *node)
     node->data = NULL;
 }
 
-static int build_nodes(GuardProgram *self, PyObject *rows, int32_t *registers)
+static int build_nodes(GlProgram *self, PyObject *rows, int32_t *registers)
 {
     GlBuild build = {registers, 0, 0};
     Py_ssize_t count = PySequence_Fast_GET_SIZE(rows);
@@ -132,13 +116,16 @@ static int build_nodes(GuardProgram *self, PyObject *rows, int32_t *registers)
             return -1;
         }
         registers[i] = node->to = node->op->flags & GL_ACCESSOR ? (int32_t)self->registers++ : -1;
+        if (node->to >= 0) {
+            self->makers[node->to] = (int32_t)i;
+        }
         build.nodes = i + 1;
     }
     self->calls_out = build.calls_out;
     return 0;
 }
 
-static int build_outputs(GuardProgram *self, PyObject *indices, const int32_t *registers)
+static int build_outputs(GlProgram *self, PyObject *indices, const int32_t *registers)
 {
     GlBuild build = {registers, self->size, 0};
     PyObject *fast = PySequence_Fast(indices, "outputs must be a sequence");
@@ -151,18 +138,23 @@ static int build_outputs(GuardProgram *self, PyObject *indices, const int32_t *r
     return self->outputs == NULL ? -1 : 0;
 }
 
-static int build_program(GuardProgram *self, PyObject *rows, PyObject *outputs)
+static int build_program(GlProgram *self, PyObject *rows, PyObject *outputs)
 {
     Py_ssize_t count = PySequence_Fast_GET_SIZE(rows);
     int32_t *registers = PyMem_New(int32_t, count + 1);
     self->nodes = PyMem_Calloc(count + 1, sizeof(GlNode));
-    if (registers == NULL || self->nodes == NULL) {
+    self->makers = PyMem_New(int32_t, count + 1);
+    self->suspect = -1;
+    if (registers == NULL || self->nodes == NULL || self->makers == NULL) {
         PyMem_Free(registers);
         PyErr_NoMemory();
         return -1;
     }
     int failed = build_nodes(self, rows, registers) < 0 || build_outputs(self, outputs, registers) < 0;
     PyMem_Free(registers);
+    if (!failed) {
+        gl_memos_init(&self->memos, self->nodes, self->size);
+    }
     return failed ? -1 : 0;
 }
 
@@ -175,7 +167,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     }
     PyObject *rows = PySequence_Fast(nodes, "nodes must be a sequence");
     PyObject *empty = PyTuple_New(0);
-    GuardProgram *self = rows && empty ? (GuardProgram *)type->tp_alloc(type, 0) : NULL;
+    GlProgram *self = rows && empty ? (GlProgram *)type->tp_alloc(type, 0) : NULL;
     if (self != NULL && build_program(self, rows, outputs ? outputs : empty) < 0) {
         Py_CLEAR(self);
     }
@@ -184,7 +176,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     return (PyObject *)self;
 }
 
-static int program_traverse(GuardProgram *self, visitproc visit, void *arg)
+static int program_traverse(GlProgram *self, visitproc visit, void *arg)
 {
     for (Py_ssize_t i = 0; i < self->size; i++) {
         Py_VISIT(self->nodes[i].object);
@@ -193,135 +185,25 @@ static int program_traverse(GuardProgram *self, visitproc visit, void *arg)
     return 0;
 }
 
-static int program_clear(GuardProgram *self)
+static int program_clear(GlProgram *self)
 {
     Py_CLEAR(self->audit);
     return 0;
 }
 
-static void program_dealloc(GuardProgram *self)
+static void program_dealloc(GlProgram *self)
 {
     PyObject_GC_UnTrack(self);
     Py_CLEAR(self->audit);
+    gl_memos_clear(&self->memos);
     for (Py_ssize_t i = 0; i < self->size; i++) {
         clear_node(&self->nodes[i]);
     }
     PyMem_Free(self->nodes);
+    PyMem_Free(self->makers);
     PyMem_Free(self->outputs);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
-
-/* --- running --- */
-
-/* The index of the first node that does not hold, or -1. */
-static Py_ssize_t run_nodes(const GuardProgram *self, GlRun *run)
-{
-    const GlNode *node = self->nodes, *end = node + self->size;
-    for (; node < end; node++) {
-        if (!node->run(node, run)) {
-            return node - self->nodes;
-        }
-    }
-    return -1;
-}
-
-static PyObject *make_outputs(const GuardProgram *self, const GlRun *run)
-{
-    PyObject *tuple = PyTuple_New(self->noutputs);
-    for (Py_ssize_t i = 0; tuple != NULL && i < self->noutputs; i++) {
-        PyTuple_SET_ITEM(tuple, i, Py_NewRef(run->values[self->outputs[i]]));
-    }
-    return tuple;
-}
-
-static int call_audit(GuardProgram *self, const GlRun *run, Py_ssize_t failed)
-{
-    PyObject *params = PyTuple_New(run->nparams);
-    if (params == NULL) {
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < run->nparams; i++) {
-        PyTuple_SET_ITEM(params, i, Py_NewRef(run->params[i]));
-    }
-    PyObject *audit = Py_NewRef(self->audit);
-    PyObject *result = PyObject_CallFunction(audit, "OOn", run->function, params, failed);
-    Py_DECREF(audit);
-    Py_DECREF(params);
-    Py_XDECREF(result);
-    return result == NULL ? -1 : 0;
-}
-
-/* Memory for the registers and what is owned: `small` where it is big enough. NULL with an error set. */
-static PyObject **take_registers(const GuardProgram *self, PyObject **small)
-{
-    if (self->registers <= SMALL_PROGRAM) {
-        return small;
-    }
-    PyObject **registers = PyMem_New(PyObject *, 2 * self->registers);
-    if (registers == NULL) {
-        PyErr_NoMemory();
-    }
-    return registers;
-}
-
-static void begin_run(const GuardProgram *self, GlRun *run, PyObject **registers)
-{
-    run->values = registers;
-    run->owned = registers + self->registers;
-    run->nowned = 0;
-    run->owning = self->calls_out || gl_tensor_fallback || gl_state_fallback;
-}
-
-static void let_go(GlRun *run, Py_ssize_t keep)
-{
-    while (run->nowned > keep) {
-        Py_DECREF(run->owned[--run->nowned]);
-    }
-}
-
-/* Sets `failed`; -1 with an error set when memory is short or the audit objects. */
-static int run_program(GuardProgram *self, GlRun *run, Py_ssize_t *failed, PyObject **bound)
-{
-    PyObject *small[2 * SMALL_PROGRAM];
-    PyObject **registers = take_registers(self, small);
-    int error = 0;
-    if (registers == NULL) {
-        return -1;
-    }
-    begin_run(self, run, registers);
-    *failed = run_nodes(self, run);
-    if (*failed < 0 && bound != NULL && self->noutputs > 0) {
-        *bound = make_outputs(self, run);
-        error = *bound == NULL;
-    }
-    let_go(run, 0);
-    if (registers != small) {
-        PyMem_Free(registers);
-    }
-    if (!error && self->audit != NULL && call_audit(self, run, *failed) < 0) {
-        error = 1;
-    }
-    if (error && bound != NULL) {
-        Py_CLEAR(*bound);
-    }
-    return error ? -1 : 0;
-}
-
-int gl_guard_run(PyObject *program, PyObject *function, PyObject *const *params, Py_ssize_t nparams,
-                 PyObject **bound)
-{
-    GlRun run = {.function = function, .params = params, .nparams = nparams};
-    Py_ssize_t failed;
-    if (bound != NULL) {
-        *bound = NULL;
-    }
-    if (run_program((GuardProgram *)program, &run, &failed, bound) < 0) {
-        return -1;
-    }
-    return failed < 0;
-}
-
-int gl_guards_has_outputs(PyObject *program) { return ((GuardProgram *)program)->noutputs > 0; }
 
 /* --- Python's face --- */
 
@@ -337,22 +219,22 @@ static int parse_call(PyObject *const *args, Py_ssize_t count, const char *name,
     return 0;
 }
 
-static PyObject *program_check(GuardProgram *self, PyObject *const *args, Py_ssize_t count)
+static PyObject *program_check(GlProgram *self, PyObject *const *args, Py_ssize_t count)
 {
     GlRun run;
     Py_ssize_t failed;
-    if (parse_call(args, count, "check", &run) < 0 || run_program(self, &run, &failed, NULL) < 0) {
+    if (parse_call(args, count, "check", &run) < 0 || gl_program_run(self, &run, &failed, NULL) < 0) {
         return NULL;
     }
     return PyLong_FromSsize_t(failed);
 }
 
-static PyObject *program_bind(GuardProgram *self, PyObject *const *args, Py_ssize_t count)
+static PyObject *program_bind(GlProgram *self, PyObject *const *args, Py_ssize_t count)
 {
     GlRun run;
     Py_ssize_t failed;
     PyObject *bound = NULL;
-    if (parse_call(args, count, "bind", &run) < 0 || run_program(self, &run, &failed, &bound) < 0) {
+    if (parse_call(args, count, "bind", &run) < 0 || gl_program_run(self, &run, &failed, &bound) < 0) {
         return NULL;
     }
     if (failed >= 0) {
@@ -361,104 +243,20 @@ static PyObject *program_bind(GuardProgram *self, PyObject *const *args, Py_ssiz
     return bound != NULL ? bound : PyTuple_New(0);
 }
 
-static PyObject *program_set_audit(GuardProgram *self, PyObject *audit)
+static PyObject *program_set_audit(GlProgram *self, PyObject *audit)
 {
     Py_XSETREF(self->audit, audit == Py_None ? NULL : Py_NewRef(audit));
     Py_RETURN_NONE;
 }
 
-static double now_ns(void)
+static PyObject *program_memos(GlProgram *self, PyObject *Py_UNUSED(ignored))
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+    Py_ssize_t facts, bytes;
+    gl_memos_size(&self->memos, &facts, &bytes);
+    return Py_BuildValue("inn", self->memos.count, facts, bytes);
 }
 
-static PyObject *program_measure(GuardProgram *self, PyObject *args)
-{
-    PyObject *function, *params;
-    Py_ssize_t times, failed = -1;
-    if (!PyArg_ParseTuple(args, "OO!n:measure", &function, &PyTuple_Type, &params, &times)) {
-        return NULL;
-    }
-    double start = now_ns();
-    for (Py_ssize_t i = 0; i < times; i++) {
-        GlRun run = {.function = function,
-                     .params = ((PyTupleObject *)params)->ob_item,
-                     .nparams = PyTuple_GET_SIZE(params)};
-        if (run_program(self, &run, &failed, NULL) < 0) {
-            return NULL;
-        }
-    }
-    double ns = now_ns() - start;
-    return Py_BuildValue("nd", failed, times > 0 ? ns / (double)times : 0.0);
-}
-
-/* The time of a node in ns, the best of a few means; below nought when it does not hold. Its last run is the
- * one that those behind it build on. */
-static double profile_node(const GlNode *node, GlRun *run, Py_ssize_t times)
-{
-    Py_ssize_t owned = run->nowned;
-    double best = -1.0;
-    for (int batch = 0; batch < 4; batch++) {
-        double start = now_ns();
-        for (Py_ssize_t i = 0; i < times; i++) {
-            let_go(run, owned);
-            if (!node->run(node, run)) {
-                return -1.0;
-            }
-        }
-        double mean = (now_ns() - start) / (double)times;
-        best = best < 0 || mean < best ? mean : best;
-    }
-    return best;
-}
-
-static int profile_nodes(const GuardProgram *self, GlRun *run, Py_ssize_t times, PyObject *found)
-{
-    for (Py_ssize_t i = 0; i < self->size; i++) {
-        double ns = profile_node(&self->nodes[i], run, times);
-        if (ns < 0) {
-            return 0;
-        }
-        PyObject *number = PyFloat_FromDouble(ns);
-        int failed = number == NULL || PyList_Append(found, number) < 0;
-        Py_XDECREF(number);
-        if (failed) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static PyObject *program_profile(GuardProgram *self, PyObject *args)
-{
-    PyObject *function, *params, *small[2 * SMALL_PROGRAM];
-    Py_ssize_t times;
-    if (!PyArg_ParseTuple(args, "OO!n:profile", &function, &PyTuple_Type, &params, &times)) {
-        return NULL;
-    }
-    PyObject *found = PyList_New(0);
-    PyObject **registers = found == NULL ? NULL : take_registers(self, small);
-    if (registers == NULL) {
-        Py_XDECREF(found);
-        return NULL;
-    }
-    GlRun run = {.function = function,
-                 .params = ((PyTupleObject *)params)->ob_item,
-                 .nparams = PyTuple_GET_SIZE(params)};
-    begin_run(self, &run, registers);
-    if (profile_nodes(self, &run, times < 1 ? 1 : times, found) < 0) {
-        Py_CLEAR(found);
-    }
-    let_go(&run, 0);
-    if (registers != small) {
-        PyMem_Free(registers);
-    }
-    return found;
-}
-
-static Py_ssize_t program_length(PyObject *self) { return ((GuardProgram *)self)->size; }
+static Py_ssize_t program_length(PyObject *self) { return ((GlProgram *)self)->size; }
 
 static PyMethodDef program_methods[] = {
     {"check", (PyCFunction)(void (*)(void))program_check, METH_FASTCALL,
@@ -467,9 +265,12 @@ static PyMethodDef program_methods[] = {
      "bind(function, params) -> tuple | None\n\nThe values of the outputs, or None when a guard fails."},
     {"set_audit", (PyCFunction)program_set_audit, METH_O,
      "set_audit(callable | None)\n\nCall it after each run with (function, params, failed node or -1)."},
-    {"profile", (PyCFunction)program_profile, METH_VARARGS,
-     "profile(function, params, times) -> list\n\nMean time of each node in ns, up to one that does not hold."},
-    {"measure", (PyCFunction)program_measure, METH_VARARGS,
+    {"memos", (PyCFunction)program_memos, METH_NOARGS,
+     "memos() -> (memos, facts, bytes)\n\nHow many runs are remembered, what they rest on, and the memory they take."},
+    {"profile", (PyCFunction)gl_program_profile, METH_VARARGS,
+     "profile(function, params, times) -> list\n\nMean time of each node in ns, up to one that does not hold; where a run is "
+     "remembered,\nof what is asked in its place."},
+    {"measure", (PyCFunction)gl_program_measure, METH_VARARGS,
      "measure(function, params, times) -> (failed, ns)\n\nRun many times; the last result and the mean time."},
     {NULL, NULL, 0, NULL},
 };
@@ -478,7 +279,7 @@ static PySequenceMethods program_as_sequence = {.sq_length = program_length};
 
 PyTypeObject GlGuardProgram_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "graphlift._C.GuardProgram",
-    .tp_basicsize = sizeof(GuardProgram),
+    .tp_basicsize = sizeof(GlProgram),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .tp_doc = "A straight program of accessors and checks, run on a function and its flat parameters.",
     .tp_new = program_new,
@@ -517,7 +318,7 @@ int gl_guards_init(PyObject *module)
             return -1;
         }
     }
-    if (gl_deque_init() < 0 || gl_iterators_check() < 0 || PyModule_AddFunctions(module, gl_iterator_functions) < 0 ||
+    if (gl_memos_check() < 0 || gl_deque_init() < 0 || gl_iterators_check() < 0 || PyModule_AddFunctions(module, gl_iterator_functions) < 0 ||
         PyModule_AddFunctions(module, gl_state_functions) < 0) {
         return -1;
     }

@@ -255,8 +255,8 @@ class GuardProgram:
     def measure(self, function: Any, params: tuple[Any, ...], times: int) -> tuple[int, float]:
         """Run many times: the last result as of `check`, and the mean time in ns."""
     def profile(self, function: Any, params: tuple[Any, ...], times: int) -> list[float]:
-        """Run each node many times: its best mean time in ns; ends at the first that does not hold. Where a run
-        is remembered, what is asked in place of each node."""
+        """Run each node many times: its best mean time in ns; ends at the first that does not hold. Where a
+        run is remembered, what is asked in place of each node."""
     def memos(self) -> tuple[int, int, int]:
         """How many runs are remembered, how many facts they rest on, and the bytes they take."""
 

@@ -56,8 +56,20 @@ def test_programs_of_hypothesis(chance: random.Random) -> None:
 
 def test_a_program_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "PATIENCE", 0.3)
-    loop = "import torch\n\ndef main(x):\n    while True:\n        try:\n            x = x + 1\n        except Exception:\n            pass\n\n"
-    result = run(loop + "def steps():\n    yield (torch.ones(2),)\n")
+    text = """\
+import torch
+
+def main(x):
+    while True:
+        try:
+            x = x + 1
+        except Exception:
+            pass
+
+def steps():
+    yield (torch.ones(2),)
+"""
+    result = run(text)
     assert result.endless == 1 and not result.differences and not result.calls
 
 

@@ -1,4 +1,4 @@
-"""Calls that are answered from a memo see every change: the very next one, however often it was called before."""
+"""Calls that are answered from a memo see every change, the very next one as well."""
 
 from __future__ import annotations
 
@@ -261,7 +261,9 @@ def test_what_changes_at_each_call_is_no_reason_to_remember_anew():
     layer = Layer()
     names = {"layer": layer, "steps": 0}
     exec(
-        "def program(x):\n    layer.steps = layer.steps + 1 if hasattr(layer, 'steps') else 0\n    return layer(x)",
+        "def program(x):\n"
+        "    layer.steps = layer.steps + 1 if hasattr(layer, 'steps') else 0\n"
+        "    return layer(x)",
         names,
     )
     compiled = graphlift.compile(names["program"], backend="eager", dynamic=True)

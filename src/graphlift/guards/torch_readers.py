@@ -32,8 +32,9 @@ _dispatch_keys: Final[Any] = torch._C._dispatch_keys
 def read_plainly(tensor: torch.Tensor) -> tuple[Any, ...]:
     """A tensor's metadata as ``_C.read_metadata`` gives it, through plain attributes.
 
-    Runs no ``__torch_function__``, of a class or of a mode. Asks no view of a tensor that requires grad whether
-    it is a leaf, for that would bring its history up to date, and so decide whether it may be written to.
+    Runs no ``__torch_function__``, of a class or of a mode. Asks no view of a tensor that requires grad
+    whether it is a leaf, for that would bring its history up to date, and so decide whether it may be
+    written to.
     """
     with _NO_FUNCTIONS():
         strided = tensor.layout is torch.strided

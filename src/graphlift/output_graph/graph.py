@@ -334,8 +334,8 @@ class OutputGraph:
         return bool(self._draws)
 
     def leaves_behind(self, values: Any) -> Iterator[tuple[Source, bool]]:
-        """Of the inputs in whose memory `values` (a nest) lie and that require grad when the graph begins: where
-        each comes from, and whether it is a leaf."""
+        """Of the inputs in whose memory `values` (a nest) lie and that require grad when the graph begins:
+        where each comes from, and whether it is a leaf."""
         found = [each for each in values_in(values) if type(each) is GraphValue]
         for value in dict.fromkeys(member for each in found for member in family(each)):
             if value.source is not None and value.real is not None:

@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 enum {
     LEARNED_BYTES = 192, /* how far into a TensorImpl its key set is looked for; other fields lie before it */
     STORAGE_WORDS = 7,   /* how far into a StorageImpl its data pointer is looked for */
@@ -215,6 +219,59 @@ static Py_ssize_t only(const uint8_t *left, int step)
     return found;
 }
 
+/* How many bytes of the autograd metadata may be read; 0: nobody knows. */
+static size_t readable_bytes(const void *memory)
+{
+#ifdef __GLIBC__
+    return memory == NULL ? 0 : malloc_usable_size((void *)(uintptr_t)memory);
+#else
+    (void)memory;
+    return 0;
+#endif
+}
+
+/* Sets requires_grad of a tensor again and again, and finds the one byte that goes with it. */
+static Py_ssize_t learn_flag(PyObject *tensor)
+{
+    enum { BYTES = 512 };
+    static const char pattern[] = {1, 0, 1, 1, 0, 0, 1, 0};
+    uint8_t left[BYTES];
+    Py_ssize_t found = UNKNOWN;
+    memset(left, 1, sizeof left);
+    size_t bytes = BYTES;
+    for (size_t i = 0; i < sizeof pattern; i++) {
+        if (PyObject_SetAttrString(tensor, "requires_grad", pattern[i] ? Py_True : Py_False) < 0) {
+            PyErr_Clear();
+            return UNKNOWN;
+        }
+        const uint8_t *autograd = *(const uint8_t *const *)(gl_tensor_impl(tensor) + gl_tensor_api.autograd_at);
+        size_t readable = readable_bytes(autograd);
+        bytes = readable < bytes ? readable : bytes;
+        for (size_t at = 0; at < bytes; at++) {
+            left[at] &= autograd[at] == pattern[i];
+        }
+    }
+    for (size_t at = 0; at < bytes; at++) {
+        if (left[at]) {
+            if (found != UNKNOWN) {
+                return UNKNOWN;
+            }
+            found = (Py_ssize_t)at;
+        }
+    }
+    return found;
+}
+
+/* A new tensor like a sample, to be changed. */
+static PyObject *copy_of(PyObject *sample)
+{
+    PyObject *detached = PyObject_CallMethod(sample, "detach", NULL);
+    PyObject *copy = detached == NULL ? NULL : PyObject_CallMethod(detached, "clone", NULL);
+    Py_XDECREF(detached);
+    PyErr_Clear();
+    return copy;
+}
+
 static void learn_fields(PyObject *samples)
 {
     Candidates left;
@@ -235,7 +292,13 @@ static void learn_fields(PyObject *samples)
     api->device_at = only(left.device, 1);
     api->geometry_at = only(left.geometry, 8);
     api->autograd_at = only(left.autograd, 8);
+    api->flag_at = UNKNOWN;
     api->raw = api->dtype_at >= 0 && api->device_at >= 0 && api->geometry_at >= 0 && api->autograd_at >= 0;
+    PyObject *copy = api->raw ? copy_of(PySequence_Fast_GET_ITEM(samples, 0)) : NULL;
+    if (copy != NULL) {
+        api->flag_at = learn_flag(copy);
+        Py_DECREF(copy);
+    }
 }
 
 const char *gl_tensor_learn(PyObject *samples)

@@ -78,6 +78,7 @@ typedef struct {
      * strided layout, which answer from these fields. */
     int raw;
     Py_ssize_t dtype_at, device_at, geometry_at, autograd_at;
+    Py_ssize_t flag_at; /* of requires_grad in the autograd metadata; -1: unknown */
 } GlTensorApi;
 
 extern GlTensorApi gl_tensor_api;
@@ -101,10 +102,18 @@ static inline int64_t gl_raw_geometry(const char *geometry, const int64_t **size
     return ndim;
 }
 
-/* A tensor without autograd metadata requires no gradient. */
+/* A tensor without autograd metadata requires no gradient; one whose own flag is set does, and others may by their
+ * history. */
 static inline int gl_raw_requires_grad(const char *impl)
 {
-    return *(void *const *)(impl + gl_tensor_api.autograd_at) != NULL && gl_tensor_api.requires_grad(impl);
+    const uint8_t *autograd = *(const uint8_t *const *)(impl + gl_tensor_api.autograd_at);
+    if (autograd == NULL) {
+        return 0;
+    }
+    if (gl_tensor_api.flag_at >= 0 && autograd[gl_tensor_api.flag_at] == 1) {
+        return 1;
+    }
+    return gl_tensor_api.requires_grad(impl);
 }
 
 #endif

@@ -127,6 +127,19 @@ static inline PyObject *gl_string_entry(PyDictObject *dict, Py_ssize_t at, PyObj
     return dict->ma_values ? dict->ma_values->values[at] : entry->me_value;
 }
 
+/* Where a dictionary that shares its values keeps that of a key (this very string, interned); NULL: it has no such key. */
+static inline PyObject **gl_shared_value_at(PyObject *object, PyObject *key)
+{
+    PyDictObject *dict = (PyDictObject *)object;
+    PyDictUnicodeEntry *entries = DK_UNICODE_ENTRIES(dict->ma_keys);
+    for (Py_ssize_t i = 0; i < dict->ma_keys->dk_nentries; i++) {
+        if (entries[i].me_key == key || PyUnicode_Compare(entries[i].me_key, key) == 0) {
+            return &dict->ma_values->values[i];
+        }
+    }
+    return NULL;
+}
+
 /* Entry number `at` of the probe sequence of a general table; see lookdict_index. */
 static inline Py_ssize_t gl_dict_index(PyDictKeysObject *keys, size_t at)
 {

@@ -66,7 +66,7 @@ static int dict_rests(const GlNode *node, GlRecording *recording) { return gl_re
 /* Once a key that is held weakly is gone nobody can say that it is absent. */
 static int absence_rests(const GlNode *node, GlRecording *recording)
 {
-    return !gl_is_weak(((GlKey *)node->data)->held) && gl_rests_on_dict(recording, node->from);
+    return !gl_is_weak(((GlKey *)node->data)->held) && gl_rests_on_absence(recording, node->from, node->data);
 }
 
 /* An object without an instance dictionary lacks every attribute. */

@@ -5,6 +5,7 @@
 
 #include "node.h"
 
+#include <string.h>
 #include <structmember.h>
 
 /* --- descriptors of C types: the operand is the descriptor --- */
@@ -54,12 +55,30 @@ static int build_member(GlNode *node, GlBuild *build, PyObject *const *operands,
     return 0;
 }
 
+/* The names of classes and functions are handed out as they lie there. Other computed fields may do anything; torch's
+ * may let another thread run. */
+static int is_plain_name(const PyGetSetDescrObject *descriptor)
+{
+    PyTypeObject *type = PyDescr_TYPE(descriptor);
+    const char *name = descriptor->d_getset->name;
+    return (type == &PyType_Type || type == &PyFunction_Type) &&
+           (strcmp(name, "__name__") == 0 || strcmp(name, "__qualname__") == 0);
+}
+
+/* The order of resolution is part of what the version of a class stands for. */
+static int slot_rests(const GlNode *node, GlRecording *recording)
+{
+    PyMemberDescrObject *descriptor = (PyMemberDescrObject *)node->object;
+    return Py_IS_TYPE(node->object, &PyMemberDescr_Type) && PyDescr_TYPE(descriptor) == &PyType_Type &&
+           strcmp(descriptor->d_member->name, "__mro__") == 0 && gl_rests_on_class(recording, node->from);
+}
+
 static int build_slot(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
 {
     PyObject *descriptor = operands[0];
     if (Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)) {
         node->run = run_getset;
-        build->calls_out = 1; /* torch's getters may let another thread run */
+        build->calls_out |= !is_plain_name((PyGetSetDescrObject *)descriptor);
     } else if (!Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) {
         PyErr_Format(PyExc_TypeError, "no member or getset descriptor: %R", descriptor);
         return -1;
@@ -116,7 +135,7 @@ static int run_slot_descriptor(const GlNode *node, GlRun *run)
 }
 
 const GlOp gl_slot_ops[] = {
-    {"slot", GL_ACCESSOR, 1, run_member, build_slot, NULL, NULL},
+    {"slot", GL_ACCESSOR, 1, run_member, build_slot, NULL, slot_rests},
     {"slot_unset", 0, 1, run_member_unset, build_member, NULL, NULL},
     {"class_slot", GL_ACCESSOR, 1, run_class_slot, build_class_slot, NULL, NULL},
     {"class_slot_empty", 0, 1, run_class_slot_empty, build_class_slot, NULL, NULL},

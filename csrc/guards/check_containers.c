@@ -94,7 +94,7 @@ static int build_hashes(GlNode *node, GlBuild *build, PyObject *const *operands,
 }
 
 const GlOp gl_container_ops[] = {
-    {"length", GL_ALONE, 1, run_length, build_length, NULL, length_rests},
+    {"length", 0, 1, run_length, build_length, NULL, length_rests},
     {"hashes", GL_ALONE, 1, run_hashes, build_hashes, NULL, NULL},
     {"set_items", GL_ALONE, 1, run_set_items, build_set_items, NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL, NULL},

@@ -34,12 +34,14 @@ static int namespace_lacks_rests(const GlNode *node, GlRecording *recording)
 {
     PyObject *dict = gl_recorded_parent(node, recording), *value;
     Names *names = node->data;
-    if (!gl_rests_on_dict(recording, node->from)) {
-        return 0;
+    for (Py_ssize_t i = 0; i < names->absent; i++) {
+        if (!gl_rests_on_absence(recording, node->from, &names->keys[i])) {
+            return 0;
+        }
     }
     for (Py_ssize_t i = names->absent; i < names->count; i++) {
         if (gl_dict_find(dict, &names->keys[i], &value) != GL_FOUND ||
-            !gl_rests_on_word(recording, &((PyDictObject *)value)->ma_used)) {
+            !gl_rests_on_emptiness(recording, node->from, &names->keys[i], value)) {
             return 0;
         }
     }

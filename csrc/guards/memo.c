@@ -24,7 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-typedef enum { NODE, SAME, WORD, DICT_VERSION, CLASS_VERSION, TENSOR } FactKind;
+typedef enum { NODE, SAME, WORD, DICT_VERSION, CLASS_VERSION, TENSOR, EMPTY } FactKind;
 
 typedef struct {
     int32_t kind;
@@ -42,7 +42,7 @@ struct GlMemo {
     PyObject **owned;  /* room for one a register */
 };
 
-enum { DOUBTFUL = 2, SOON = 16, FIXED = 1, VERSIONED = 2 };
+enum { DOUBTFUL = 2, SOON = 16, FIXED = 1, VERSIONED = 2, KEYED = 4 };
 
 struct GlRecording {
     const GlNode *nodes;
@@ -116,6 +116,47 @@ int gl_rests_on_being(GlRecording *recording, int32_t to, PyObject *dict)
     }
     /* Values that lie in the owner belong to one dictionary, and to no other ever after. */
     return gl_dict_shares_values(dict) && gl_rests_on_word(recording, &((PyDictObject *)dict)->ma_values);
+}
+
+/* The keys of a dictionary that shares its values with its owner belong to the class, and only ever become more. */
+static int note_keys(GlRecording *recording, int32_t from)
+{
+    PyDictObject *dict = (PyDictObject *)recording->values[from];
+    if (!(recording->states[from] & KEYED) && (!gl_rests_on_word(recording, &dict->ma_keys) ||
+                                               !gl_rests_on_word(recording, &dict->ma_keys->dk_nentries))) {
+        return 0;
+    }
+    recording->states[from] |= KEYED;
+    return 1;
+}
+
+/* Where a shared value lies under a key; NULL: the class has no such key, or this is no such dictionary. */
+static PyObject **shared_place(const GlRecording *recording, int32_t from, const GlKey *key, int *shares)
+{
+    PyObject *dict = recording->values[from];
+    *shares = gl_is_fixed(recording, from) && !is_doubted(recording, recording->makers[from]) &&
+              PyDict_CheckExact(dict) && gl_dict_shares_values(dict) && PyUnicode_CheckExact(key->held);
+    return *shares ? gl_shared_value_at(dict, key->held) : NULL;
+}
+
+int gl_rests_on_absence(GlRecording *recording, int32_t from, const GlKey *key)
+{
+    int shares;
+    if (gl_rests_on_dict(recording, from)) {
+        return 1;
+    }
+    PyObject **place = shared_place(recording, from, key, &shares);
+    return shares && note_keys(recording, from) && (place == NULL || gl_rests_on_word(recording, place));
+}
+
+int gl_rests_on_emptiness(GlRecording *recording, int32_t from, const GlKey *key, PyObject *value)
+{
+    int shares;
+    if (gl_rests_on_dict(recording, from)) {
+        return gl_rests_on_word(recording, &((PyDictObject *)value)->ma_used);
+    }
+    PyObject **place = shared_place(recording, from, key, &shares);
+    return place != NULL && note_keys(recording, from) && note(recording, EMPTY, recording->now, place, 0);
 }
 
 /* Notes a version once a register; doubts about it are doubts about the node that reads the dictionary or class. */
@@ -279,6 +320,11 @@ static GlMemo *record(const GlMemos *memos, const GlNode *nodes, Py_ssize_t size
 
 /* --- recalling --- */
 
+static inline int is_empty_dict(PyObject *value)
+{
+    return value != NULL && PyDict_Check(value) && PyDict_GET_SIZE(value) == 0;
+}
+
 static inline GlRecall ask(const Fact *fact, GlRun *run)
 {
     const GlNode *node = fact->at;
@@ -297,6 +343,8 @@ static inline GlRecall ask(const Fact *fact, GlRun *run)
             return GL_MEMO_FAILS;
         }
         return (uintptr_t)run->values[node->to] == fact->expected ? GL_MEMO_HOLDS : GL_MEMO_UNSURE;
+    case EMPTY:
+        return is_empty_dict(*(PyObject *const *)fact->at) ? GL_MEMO_HOLDS : GL_MEMO_UNSURE;
     case NODE:
         return node->run(node, run) ? GL_MEMO_HOLDS : GL_MEMO_FAILS;
     }

@@ -141,27 +141,6 @@ static inline int gl_is_c_type(PyTypeObject *type)
     return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE);
 }
 
-/* --- memos (memo.c): what `rests` may ask and note; those that note return 1, or 0 where it cannot be done --- */
-
-/* What a register held, and whether it is fixed. */
-PyObject *gl_recorded(const GlRecording *recording, int32_t from);
-int gl_is_fixed(const GlRecording *recording, int32_t from);
-/* What the node's parent held. */
-PyObject *gl_recorded_parent(const GlNode *node, const GlRecording *recording);
-
-/* A word at an address that is valid as long as the facts noted before hold; it must stay as it is now. */
-int gl_rests_on_word(GlRecording *recording, const void *address);
-/* The version of the dictionary, of a class exactly dict, in that register: all that it holds, and the order. */
-int gl_rests_on_dict(GlRecording *recording, int32_t from);
-/* That a dictionary found at a fixed place, to be in that register, is that very one and not another at its address. */
-int gl_rests_on_being(GlRecording *recording, int32_t to, PyObject *dict);
-/* The version of such a dictionary that lives as long as the process. */
-int gl_rests_on_lasting_dict(GlRecording *recording, PyObject *dict);
-/* The version of the class in that register: all that a look-up along its order of resolution finds. */
-int gl_rests_on_class(GlRecording *recording, int32_t from);
-/* A weak reference of the program's has its referent still. */
-int gl_rests_on_referent(GlRecording *recording, PyObject *reference);
-
 /* --- constants (check_constants.c) --- */
 
 /* Same exact type and same value, floats by their bits, collections item by item in order. */
@@ -205,6 +184,30 @@ int gl_iterators_check(void);
 /* Finds the class `collections.deque`; -1 with an error set. */
 int gl_deque_init(void);
 extern PyMethodDef gl_iterator_functions[];
+
+/* --- memos (memo.c): what `rests` may ask and note; those that note return 1, or 0 where it cannot be done --- */
+
+/* What a register held, and whether it is fixed. */
+PyObject *gl_recorded(const GlRecording *recording, int32_t from);
+int gl_is_fixed(const GlRecording *recording, int32_t from);
+/* What the node's parent held. */
+PyObject *gl_recorded_parent(const GlNode *node, const GlRecording *recording);
+
+/* A word at an address that is valid as long as the facts noted before hold; it must stay as it is now. */
+int gl_rests_on_word(GlRecording *recording, const void *address);
+/* The version of the dictionary, of a class exactly dict, in that register: all that it holds, and the order. */
+int gl_rests_on_dict(GlRecording *recording, int32_t from);
+/* That a dictionary found at a fixed place, to be in that register, is that very one and not another at its address. */
+int gl_rests_on_being(GlRecording *recording, int32_t to, PyObject *dict);
+/* What of a dictionary tells that it lacks a key, and that an empty dictionary (`value`, a fixed one) is under it. */
+int gl_rests_on_absence(GlRecording *recording, int32_t from, const GlKey *key);
+int gl_rests_on_emptiness(GlRecording *recording, int32_t from, const GlKey *key, PyObject *value);
+/* The version of such a dictionary that lives as long as the process. */
+int gl_rests_on_lasting_dict(GlRecording *recording, PyObject *dict);
+/* The version of the class in that register: all that a look-up along its order of resolution finds. */
+int gl_rests_on_class(GlRecording *recording, int32_t from);
+/* A weak reference of the program's has its referent still. */
+int gl_rests_on_referent(GlRecording *recording, PyObject *reference);
 
 /* --- state of the process (check_state.c) --- */
 

@@ -1,5 +1,7 @@
 """torch's functions in captured code."""
 
+import collections
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -136,3 +138,26 @@ def test_a_callable_kept_whole():
 )
 def test_what_no_graph_holds_breaks(program):
     check(program, X, graphs=None, breaks=None)
+
+
+class Taking(list):
+    """An object of a derived class that takes operations over."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return args[0] * 7
+
+
+class TakingNumber(int):
+    __torch_function__ = Taking.__dict__["__torch_function__"]
+
+
+class TakingPair(collections.namedtuple("TakingPair", "a b")):
+    __torch_function__ = Taking.__dict__["__torch_function__"]
+
+
+@pytest.mark.parametrize("make", [lambda: Taking([1]), lambda: TakingNumber(2), lambda: TakingPair(1, 2)])
+def test_an_object_of_a_derived_class_takes_an_operation_over(make):
+    check(lambda x: torch.mul(x + 1, make()) + 1, torch.ones(3), graphs=None, breaks=None, recompiles=None)
+    value = make()
+    check(lambda x: torch.mul(x + 1, value) + 1, torch.ones(3), graphs=None, breaks=None, recompiles=None)

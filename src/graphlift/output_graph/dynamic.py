@@ -138,7 +138,10 @@ class DynamicCalls:
         if target is operator.pow and any(isinstance(x, (float, torch.SymFloat)) for x in given):
             base, exponent = (x if isinstance(x, int | float) else x.node.hint for x in given)
             return Template(Number(self._symbols.computed(base**exponent)), raises=True)
-        result = invoke(target, method, given, named)
+        try:
+            result = invoke(target, method, given, named)
+        except AssertionError as error:  # of torch's expressions, which do not bear every value of a symbol
+            raise CannotPropagate(f"an expression that torch cannot follow: {error}") from error
         return Template(_form_of_number(result), raises=self._may_overflow(target, given))
 
     def _may_overflow(self, target: Any, numbers: Sequence[Any]) -> bool:

@@ -277,10 +277,9 @@ class ConstantVariable(VariableTracker):
         buffer = text.snapshot(tx) if type(self.value) is bytes else UNKNOWN
         if buffer is not UNKNOWN:  # anything with bytes to show
             return fold_binary(tx, "+", self.value, buffer)
-        name = other.python_type(tx).__name__
         if type(self.value) is str:
-            tx.raise_(TypeError, f'can only concatenate str (not "{name}") to str')
-        tx.raise_(TypeError, f"can't concat {name} to bytes")
+            other.type_error(tx, 'can only concatenate str (not "{}") to str')
+        other.type_error(tx, "can't concat {} to bytes")
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         if (

@@ -11,7 +11,7 @@ from graphlift.sources import SlotSource, Source
 from graphlift.variables.base import UNKNOWN
 from graphlift.variables.builder import wraps_if
 from graphlift.variables.constant import ConstantVariable, beneath
-from graphlift.variables.graph_calls import as_graph_argument, graph_argument
+from graphlift.variables.graph_calls import as_graph_argument, graph_argument, refuse_overloads
 from graphlift.variables.slots.type_lookup import anchor, is_of_c, mro_of, type_lookup
 from graphlift.variables.user_defined import UserDefinedObject
 
@@ -78,5 +78,6 @@ def wrap_derived(tx: Tx, value: Any, source: Source | None) -> UserDefinedObject
 @graph_argument(DerivedValueVariable)
 def _as_argument(tx: Tx, var: DerivedValueVariable) -> Any:
     """It is what is beneath to torch."""
+    refuse_overloads(tx, var.cls)
     assert var.storage is not None
     return as_graph_argument(tx, var.storage)

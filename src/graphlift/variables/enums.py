@@ -12,7 +12,7 @@ from graphlift.sources import Source, TypeLookupSource
 from graphlift.variables.base import VariableTracker
 from graphlift.variables.builder import wraps_if
 from graphlift.variables.constant import ConstantVariable
-from graphlift.variables.graph_calls import as_graph_argument, graph_argument
+from graphlift.variables.graph_calls import as_graph_argument, graph_argument, refuse_overloads
 from graphlift.variables.rebuild import dict_of
 from graphlift.variables.sequences import TupleVariable, tuple_items
 from graphlift.variables.slots.type_lookup import Binding, anchor, mro_of, type_lookup
@@ -64,6 +64,7 @@ def _as_argument(tx: Tx, var: EnumMemberVariable) -> Any:
     """A mixed-in number is a number to torch."""
     if var.storage is None:
         tx.fail(Reason.UNSUPPORTED_VALUE, f"{var!r} as an argument of a tensor operation")
+    refuse_overloads(tx, var.cls)
     return as_graph_argument(tx, var.storage)
 
 

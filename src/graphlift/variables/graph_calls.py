@@ -20,6 +20,7 @@ from graphlift.variables.builder import maker
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.lazy import LazyVariableTracker
 from graphlift.variables.slots import attributes, calls, iteration
+from graphlift.variables.slots.type_lookup import type_lookup
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,6 +85,7 @@ def as_graph_argument(tx: Tx, var: Var) -> Any:
     assert isinstance(var, VariableTracker)
     cls = var.python_type(tx)
     if issubclass(cls, (tuple, list)):
+        refuse_overloads(tx, cls)
         return _sequence(tx, var, cls)
     if cls is slice:
         return slice(*(_attribute(tx, var, name) for name in ("start", "stop", "step")))
@@ -94,6 +96,19 @@ def as_graph_argument(tx: Tx, var: Var) -> Any:
     if var.is_constant():
         return _constant(tx, var.as_constant())
     return _not_for_graphs(tx, cls)
+
+
+#: Classes that torch does not ask whether they take an operation over.
+_UNASKED: Final = frozenset({tuple, list, torch.Size})
+
+#: A class with one of these may take over an operation that one of its objects is handed to.
+OVERLOADS: Final = ("__torch_function__", "__getattr__")
+
+
+def refuse_overloads(tx: Tx, cls: type) -> None:
+    """Break the graph for a value of a derived class that is more to torch than what is beneath it."""
+    if cls not in _UNASKED and any(type_lookup(tx, cls, name) for name in OVERLOADS):
+        _not_for_graphs(tx, cls)
 
 
 @graph_argument(ConstantVariable)

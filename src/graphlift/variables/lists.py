@@ -148,8 +148,7 @@ class ListVariable(SequenceVariable):
     def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
         beneath = storage(other)
         if not isinstance(beneath, ListVariable):
-            name = other.python_type(tx).__name__
-            tx.raise_(TypeError, f'can only concatenate list (not "{name}") to list')
+            other.type_error(tx, 'can only concatenate list (not "{}") to list')
         return make_list(tx, [*self.items_now(tx), *beneath.items_now(tx)])
 
     def inplace_concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:

@@ -252,8 +252,7 @@ class TupleVariable(SequenceVariable):
     def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
         beneath = storage(other)
         if not isinstance(beneath, TupleVariable):
-            name = other.python_type(tx).__name__
-            tx.raise_(TypeError, f'can only concatenate tuple (not "{name}") to tuple')
+            other.type_error(tx, 'can only concatenate tuple (not "{}") to tuple')
         if self.exact and not beneath.items:
             return self
         if beneath.exact and not self.items:

@@ -33,7 +33,7 @@ from graphlift.sources import Source
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker
 from graphlift.variables.builder import wraps, wraps_if
 from graphlift.variables.constant import ConstantVariable
-from graphlift.variables.graph_calls import as_graph_argument, graph_argument, record, result_of
+from graphlift.variables.graph_calls import OVERLOADS, as_graph_argument, graph_argument, record, result_of
 from graphlift.variables.slots import attributes
 from graphlift.variables.slots.type_lookup import type_lookup
 from graphlift.variables.symbolic import SymNodeVariable
@@ -251,13 +251,9 @@ def _operand(tx: Tx, other: VariableTracker) -> Any:
         return _operand(tx, beneath)
     kind = other.python_type(tx)
     # Torch asks the object, so `__getattr__` may answer, too.
-    if hasattr(kind, "__array_priority__") or any(type_lookup(tx, kind, name) for name in _ASKED_FIRST):
+    if hasattr(kind, "__array_priority__") or any(type_lookup(tx, kind, name) for name in OVERLOADS):
         tx.fail(Reason.UNSUPPORTED_VALUE, f"a tensor and an object of {kind.__name__}")
     return None
-
-
-#: A class with one of these may take over an operation of a tensor.
-_ASKED_FIRST = ("__torch_function__", "__getattr__")
 
 
 @graph_argument(TensorVariable)

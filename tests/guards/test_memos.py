@@ -20,9 +20,19 @@ X = torch.ones(2, 3)
 SCALE = 2.0
 
 
+#: Entries of other tests, kept so that no address of theirs is given to another.
+OTHERS = []
+
+
+def entries():
+    """Those that this test has made."""
+    others = set(map(id, OTHERS))
+    return [entry for entry in gc.get_objects() if type(entry) is _C.Entry and id(entry) not in others]
+
+
 def programs():
-    """The guard programs of all entries there are."""
-    return [entry.guards for entry in gc.get_objects() if type(entry) is _C.Entry]
+    """Their guard programs."""
+    return [entry.guards for entry in entries()]
 
 
 def memos():
@@ -156,10 +166,12 @@ def as_before(monkeypatch):
     """Put back what changes do to the process."""
     graphlift.reset()
     gc.collect()
+    OTHERS[:] = entries()
     factor, helper, defaults = Layer.factor, Layer.helper, Layer.helper.__defaults__
     hooks = nn.modules.module._global_forward_hooks
     monkeypatch.setattr(builtins, "abs", abs)
     yield
+    OTHERS.clear()
     hooks.clear()
     Layer.factor, Layer.helper, Layer.helper.__defaults__ = factor, helper, defaults
     globals().update(SCALE=2.0)
@@ -323,7 +335,7 @@ def test_costs_are_those_of_what_is_asked():
     for _ in range(3):
         compiled(X)
     (program,) = [program for program in programs() if len(program) > 40]
-    (entry,) = [entry for entry in gc.get_objects() if type(entry) is _C.Entry and entry.guards is program]
+    (entry,) = [entry for entry in entries() if entry.guards is program]
     costs = program.profile(entry.function, (layer, X), 3)
     assert len(costs) == len(program)
     assert costs.count(0.0) > len(costs) / 3

@@ -96,8 +96,27 @@ def every_path() -> None:
         SCALE["by"] += 1
         plain = Layer()
         compare(plain, graphlift.compile(plain, backend="eager"), torch.ones(2, 3))
+    remembered()
     graphlift.reset()
     compare(branching, compiled[branching], torch.ones(2), list)
+
+
+def remembered() -> None:
+    """Memos of objects that change, and of objects that are gone when others lie where they lay."""
+
+    def program(layer: Layer, x: torch.Tensor) -> torch.Tensor:
+        return layer.linear(x) * len(layer.names) if isinstance(layer, Layer) else x
+
+    compiled = graphlift.compile(program, backend="eager")
+    layers = [Layer() for _ in range(3)]
+    for turn in range(12):
+        for layer in layers:
+            compare(program, compiled, layer, torch.ones(2, 3))
+        layers[turn % 3].names.append("c")
+        layers[turn % 2].linear.weight.data = torch.full((3, 3), float(turn))
+        layers[turn % 2].__dict__["more"] = turn
+        layers[turn % 2].__dict__ = dict(layers[turn % 2].__dict__)
+        layers[turn % 3] = Layer()
 
 
 def main() -> None:

@@ -160,6 +160,8 @@ int gl_program_run(GlProgram *self, GlRun *run, Py_ssize_t *failed, PyObject **b
         }
     }
     *failed = -1;
+    run->again = 0;
+    run->nowned = 0;
     switch (gl_recall(&self->memos, run, failed, &used)) {
     case GL_MEMO_HOLDS:
         if (tuple != NULL) {

@@ -134,6 +134,16 @@ int gl_tensor_holds(const GlNode *node, PyObject *tensor)
 
 static int run_tensor(const GlNode *node, GlRun *run) { return gl_tensor_holds(node, gl_parent(node, run)); }
 
+int gl_is_same_tensor_check(const GlNode *one, const GlNode *other)
+{
+    const Spec *a = one->data, *b = other->data;
+    size_t numbers = (size_t)a->ndim * 2 * sizeof(int64_t);
+    return one->object == other->object && a->keys == b->keys && a->dtype == b->dtype &&
+           a->device_type == b->device_type && a->device_index == b->device_index &&
+           a->requires_grad == b->requires_grad && a->ndim == b->ndim && a->has_strides == b->has_strides &&
+           memcmp(a->numbers, b->numbers, numbers) == 0;
+}
+
 int gl_is_tensor_check(const GlNode *node) { return node->run == run_tensor; }
 
 /* --- building --- */

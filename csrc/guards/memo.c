@@ -225,6 +225,21 @@ static int note_found(GlRecording *recording, const GlNode *node, int32_t index)
     return 1;
 }
 
+/* The check of a tensor, or one before it that asks for the same: fewer of them are fewer places in memory to visit. */
+static const GlNode *shared_check(const GlRecording *recording, const GlNode *node)
+{
+    enum { LOOK_BACK = 64 };
+    Py_ssize_t first = recording->count > LOOK_BACK ? recording->count - LOOK_BACK : 0;
+    for (Py_ssize_t i = recording->count - 1; i >= first; i--) {
+        const Fact *fact = &recording->facts[i];
+        const GlNode *other = (const GlNode *)(uintptr_t)fact->expected;
+        if (fact->kind == TENSOR && gl_is_same_tensor_check(node, other)) {
+            return other;
+        }
+    }
+    return node;
+}
+
 static void record_node(GlRecording *recording, const GlNode *node, int32_t index)
 {
     int accessor = node->op->flags & GL_ACCESSOR, doubted = is_doubted(recording, index);
@@ -251,7 +266,8 @@ static void record_node(GlRecording *recording, const GlNode *node, int32_t inde
         return;
     }
     if (gl_is_tensor_check(node) && fixed) {
-        note(recording, TENSOR, index, recording->values[node->from], (uint64_t)(uintptr_t)node);
+        uint64_t check = (uint64_t)(uintptr_t)shared_check(recording, node);
+        note(recording, TENSOR, index, recording->values[node->from], check);
     } else {
         note(recording, NODE, index, node, 0);
     }

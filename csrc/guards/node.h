@@ -154,6 +154,8 @@ int gl_is_constant(PyObject *value);
 /* Whether the node is the check of a tensor, and whether a tensor passes it. */
 int gl_is_tensor_check(const GlNode *node);
 int gl_tensor_holds(const GlNode *node, PyObject *tensor);
+/* Whether two such checks ask for the same. */
+int gl_is_same_tensor_check(const GlNode *one, const GlNode *other);
 
 /* --- dictionaries (dicts.c) --- */
 

@@ -140,6 +140,29 @@ static inline PyObject **gl_shared_value_at(PyObject *object, PyObject *key)
     return NULL;
 }
 
+/* Where a dictionary with strings for keys keeps the value of one (`hint`: the entry to look at first), or NULL. */
+static inline PyObject **gl_value_place(PyObject *object, PyObject *key, Py_ssize_t hint)
+{
+    PyDictObject *dict = (PyDictObject *)object;
+    PyDictUnicodeEntry *entries = DK_UNICODE_ENTRIES(dict->ma_keys);
+    Py_ssize_t count = dict->ma_keys->dk_nentries, at = hint;
+    if (!PyUnicode_CheckExact(key)) {
+        return NULL;
+    }
+    if (at >= count || entries[at].me_key != key) {
+        for (at = 0; at < count; at++) {
+            PyObject *stored = entries[at].me_key;
+            if (stored == key || (stored != NULL && PyUnicode_Compare(stored, key) == 0)) {
+                break;
+            }
+        }
+    }
+    if (at >= count) {
+        return NULL;
+    }
+    return dict->ma_values ? &dict->ma_values->values[at] : &entries[at].me_value;
+}
+
 /* Entry number `at` of the probe sequence of a general table; see lookdict_index. */
 static inline Py_ssize_t gl_dict_index(PyDictKeysObject *keys, size_t at)
 {

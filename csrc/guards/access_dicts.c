@@ -63,6 +63,11 @@ static int run_key_absent(const GlNode *node, GlRun *run)
 
 static int dict_rests(const GlNode *node, GlRecording *recording) { return gl_rests_on_dict(recording, node->from); }
 
+static int dict_value_rests(const GlNode *node, GlRecording *recording)
+{
+    return gl_rests_on_dict_value(recording, node->from, node->data, gl_recorded(recording, node->to));
+}
+
 /* Once a key that is held weakly is gone nobody can say that it is absent. */
 static int absence_rests(const GlNode *node, GlRecording *recording)
 {
@@ -84,6 +89,16 @@ static int run_attrs_empty(const GlNode *node, GlRun *run)
 
 /* --- by position --- */
 
+/* Whether the order of a dictionary may be read in this run; if not, the program runs again, owning what it reads. */
+static int may_read_order(PyObject *dict, GlRun *run)
+{
+    if (run->owning || gl_is_quiet_order(dict)) {
+        return 1;
+    }
+    run->again = 1;
+    return 0;
+}
+
 typedef struct {
     Py_ssize_t left;
     PyObject *key;
@@ -103,7 +118,7 @@ static int run_key_at(const GlNode *node, GlRun *run)
 {
     PyObject *dict = gl_parent(node, run);
     Position position = {node->number, NULL};
-    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) <= node->number) {
+    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) <= node->number || !may_read_order(dict, run)) {
         return 0;
     }
     gl_dict_each_key(dict, at_position, &position);
@@ -116,7 +131,7 @@ static int run_value_at(const GlNode *node, GlRun *run)
     PyObject *dict = gl_parent(node, run), *key, *value;
     Position position = {node->number, NULL};
     Py_ssize_t at = 0;
-    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) <= node->number) {
+    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) <= node->number || !may_read_order(dict, run)) {
         return 0;
     }
     gl_dict_each_key(dict, at_position, &position);
@@ -159,7 +174,8 @@ static int run_dict_keys(const GlNode *node, GlRun *run)
 {
     PyObject *dict = gl_parent(node, run);
     Keys keys = {((PyTupleObject *)node->object)->ob_item, 0};
-    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(node->object)) {
+    if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(node->object) ||
+        !may_read_order(dict, run)) {
         return 0;
     }
     return gl_dict_each_key(dict, is_next_key, &keys);
@@ -203,7 +219,8 @@ static int run_dict_names(const GlNode *node, GlRun *run)
 {
     PyObject *dict = gl_parent(node, run);
     Names names = {{((PyTupleObject *)node->object)->ob_item, 0}, PyTuple_GET_SIZE(node->object)};
-    return PyDict_Check(dict) && gl_dict_each_key(dict, is_next_name, &names) && names.keys.at == names.count;
+    return PyDict_Check(dict) && may_read_order(dict, run) && gl_dict_each_key(dict, is_next_name, &names) &&
+           names.keys.at == names.count;
 }
 
 static int build_dict_keys(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
@@ -219,9 +236,9 @@ static int build_dict_keys(GlNode *node, GlBuild *build, PyObject *const *operan
 const GlOp gl_dict_access_ops[] = {
     {"instance_dict", GL_ACCESSOR, 0, run_instance_dict, NULL, NULL, instance_dict_rests},
     {"module_dict", GL_ACCESSOR, 0, run_module_dict, NULL, NULL, module_dict_rests},
-    {"dict_value", GL_ACCESSOR, 1, run_dict_value, build_key, clear_key, dict_rests},
+    {"dict_value", GL_ACCESSOR, 1, run_dict_value, build_key, clear_key, dict_value_rests},
     {"key_at", GL_ACCESSOR, 1, run_key_at, build_position, NULL, dict_rests},
-    {"value_at", GL_ACCESSOR, 1, run_value_at, build_position, NULL, dict_rests},
+    {"value_at", GL_ACCESSOR, 1, run_value_at, build_position, NULL, NULL},
     {"key_present", GL_ALONE, 1, run_key_present, build_key, clear_key, dict_rests},
     {"key_absent", GL_ALONE, 1, run_key_absent, build_key, clear_key, absence_rests},
     {"attr_absent", GL_ALONE, 1, run_attr_absent, build_key, clear_key, NULL},

@@ -75,6 +75,8 @@ static int run_type_lookup_absent(const GlNode *node, GlRun *run)
     return PyType_Check(gl_parent(node, run)) && look_up(node, run) == NULL;
 }
 
+/* A value found is looked up each time, by CPython's own cache: a class lets go of the former one before its version
+ * changes. What is absent becomes present without that. */
 static int look_up_rests(const GlNode *node, GlRecording *recording)
 {
     return gl_rests_on_class(recording, node->from);
@@ -159,7 +161,7 @@ static int build_contents(GlNode *node, GlBuild *build, PyObject *const *operand
 const GlOp gl_object_access_ops[] = {
     {"item", GL_ACCESSOR, 1, run_item, build_item, NULL, item_rests},
     {"type", GL_ACCESSOR, 0, run_type, NULL, NULL, NULL},
-    {"type_lookup", GL_ACCESSOR, 1, run_type_lookup, build_name, NULL, look_up_rests},
+    {"type_lookup", GL_ACCESSOR, 1, run_type_lookup, build_name, NULL, NULL},
     {"type_lookup_absent", GL_ALONE, 1, run_type_lookup_absent, build_name, NULL, look_up_rests},
     {"method_self", GL_ACCESSOR, 0, run_method_self, NULL, NULL, method_rests},
     {"method_function", GL_ACCESSOR, 0, run_method_function, NULL, NULL, method_rests},

@@ -27,7 +27,13 @@ static int run_member(const GlNode *node, GlRun *run)
     if (!PyObject_TypeCheck(object, PyDescr_TYPE(descriptor))) {
         return 0;
     }
-    return gl_put_new(node, run, PyMember_GetOne((char *)object, descriptor->d_member));
+    /* An error is an object, whose making may start a collection on 3.11. */
+    int enabled = PyGC_Disable();
+    int held = gl_put_new(node, run, PyMember_GetOne((char *)object, descriptor->d_member));
+    if (enabled) {
+        PyGC_Enable();
+    }
+    return held;
 }
 
 /* A member in which nothing is stored. */
@@ -38,9 +44,13 @@ static int run_member_unset(const GlNode *node, GlRun *run)
     if (!PyObject_TypeCheck(object, PyDescr_TYPE(descriptor))) {
         return 0;
     }
+    int enabled = PyGC_Disable();
     PyObject *value = PyMember_GetOne((char *)object, descriptor->d_member);
     int unset = value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError);
     PyErr_Clear();
+    if (enabled) {
+        PyGC_Enable();
+    }
     Py_XDECREF(value);
     return unset;
 }
@@ -63,14 +73,6 @@ static int is_plain_name(const PyGetSetDescrObject *descriptor)
     const char *name = descriptor->d_getset->name;
     return (type == &PyType_Type || type == &PyFunction_Type) &&
            (strcmp(name, "__name__") == 0 || strcmp(name, "__qualname__") == 0);
-}
-
-/* The order of resolution is part of what the version of a class stands for. */
-static int slot_rests(const GlNode *node, GlRecording *recording)
-{
-    PyMemberDescrObject *descriptor = (PyMemberDescrObject *)node->object;
-    return Py_IS_TYPE(node->object, &PyMemberDescr_Type) && PyDescr_TYPE(descriptor) == &PyType_Type &&
-           strcmp(descriptor->d_member->name, "__mro__") == 0 && gl_rests_on_class(recording, node->from);
 }
 
 static int build_slot(GlNode *node, GlBuild *build, PyObject *const *operands, Py_ssize_t count)
@@ -135,7 +137,7 @@ static int run_slot_descriptor(const GlNode *node, GlRun *run)
 }
 
 const GlOp gl_slot_ops[] = {
-    {"slot", GL_ACCESSOR, 1, run_member, build_slot, NULL, slot_rests},
+    {"slot", GL_ACCESSOR, 1, run_member, build_slot, NULL, NULL},
     {"slot_unset", 0, 1, run_member_unset, build_member, NULL, NULL},
     {"class_slot", GL_ACCESSOR, 1, run_class_slot, build_class_slot, NULL, NULL},
     {"class_slot_empty", 0, 1, run_class_slot_empty, build_class_slot, NULL, NULL},

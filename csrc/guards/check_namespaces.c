@@ -32,7 +32,6 @@ static int run_namespace_lacks(const GlNode *node, GlRun *run)
 
 static int namespace_lacks_rests(const GlNode *node, GlRecording *recording)
 {
-    PyObject *dict = gl_recorded_parent(node, recording), *value;
     Names *names = node->data;
     for (Py_ssize_t i = 0; i < names->absent; i++) {
         if (!gl_rests_on_absence(recording, node->from, &names->keys[i])) {
@@ -40,8 +39,7 @@ static int namespace_lacks_rests(const GlNode *node, GlRecording *recording)
         }
     }
     for (Py_ssize_t i = names->absent; i < names->count; i++) {
-        if (gl_dict_find(dict, &names->keys[i], &value) != GL_FOUND ||
-            !gl_rests_on_emptiness(recording, node->from, &names->keys[i], value)) {
+        if (!gl_rests_on_emptiness(recording, node->from, &names->keys[i])) {
             return 0;
         }
     }

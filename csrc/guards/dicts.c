@@ -168,6 +168,21 @@ static int each_ordered_key(PyObject *dict, int (*visit)(PyObject *, void *), vo
     return result;
 }
 
+int gl_is_quiet_order(PyObject *dict)
+{
+    Py_ssize_t at = 0;
+    PyObject *key;
+    if (!PyObject_TypeCheck(dict, &PyODict_Type)) {
+        return 1;
+    }
+    while (PyDict_Next(dict, &at, &key, NULL)) {
+        if (!gl_is_constant(key) && Py_TYPE(key)->tp_hash != PyBaseObject_Type.tp_hash) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int gl_dict_each_key(PyObject *dict, int (*visit)(PyObject *key, void *context), void *context)
 {
     if (PyObject_TypeCheck(dict, &PyODict_Type)) {

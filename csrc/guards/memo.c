@@ -11,6 +11,9 @@
  * way of something that is not fixed (a parameter, a cell, an item of a list), the way is walked and version and address
  * are compared. That is how the memo of one object refuses another. No memo owns anything of the user's.
  *
+ * A version is not all: CPython's quick store to an attribute lets go of the former value, whose finalizer may call anything,
+ * before it gives the dictionary a new one. So the place of each value that was found is compared as well.
+ *
  * A memo that does not say yes is no answer, but for the node of a true path that says no. What changes at every call
  * (a counter among the attributes, globals of a script that is running) is doubted after a while, and its nodes run. */
 
@@ -93,9 +96,11 @@ int gl_rests_on_word(GlRecording *recording, const void *address)
     return note(recording, WORD, recording->now, address, *(const uint64_t *)address);
 }
 
+/* Where there are other keys than strings, what a look-up finds rests on the `__eq__` of their classes, too. */
 static int has_version(PyObject *dict)
 {
-    return PyDict_CheckExact(dict) && versions_tell && (shared_versions_tell || !gl_dict_shares_values(dict));
+    return PyDict_CheckExact(dict) && gl_dict_has_only_strings((PyDictObject *)dict) && versions_tell &&
+           (shared_versions_tell || !gl_dict_shares_values(dict));
 }
 
 static int note_version(GlRecording *recording, int32_t node, PyObject *dict)
@@ -116,6 +121,15 @@ int gl_rests_on_being(GlRecording *recording, int32_t to, PyObject *dict)
     }
     /* Values that lie in the owner belong to one dictionary, and to no other ever after. */
     return gl_dict_shares_values(dict) && gl_rests_on_word(recording, &((PyDictObject *)dict)->ma_values);
+}
+
+int gl_rests_on_dict_value(GlRecording *recording, int32_t from, const GlKey *key, PyObject *value)
+{
+    if (!gl_rests_on_dict(recording, from)) {
+        return 0;
+    }
+    PyObject **place = gl_value_place(recording->values[from], key->held, key->hint);
+    return place != NULL && *place == value && gl_rests_on_word(recording, place);
 }
 
 /* The keys of a dictionary that shares its values with its owner belong to the class, and only ever become more. */
@@ -149,11 +163,12 @@ int gl_rests_on_absence(GlRecording *recording, int32_t from, const GlKey *key)
     return shares && note_keys(recording, from) && (place == NULL || gl_rests_on_word(recording, place));
 }
 
-int gl_rests_on_emptiness(GlRecording *recording, int32_t from, const GlKey *key, PyObject *value)
+int gl_rests_on_emptiness(GlRecording *recording, int32_t from, const GlKey *key)
 {
     int shares;
     if (gl_rests_on_dict(recording, from)) {
-        return gl_rests_on_word(recording, &((PyDictObject *)value)->ma_used);
+        PyObject **lies = gl_value_place(recording->values[from], key->held, key->hint);
+        return lies != NULL && note(recording, EMPTY, recording->now, lies, 0);
     }
     PyObject **place = shared_place(recording, from, key, &shares);
     return place != NULL && note_keys(recording, from) && note(recording, EMPTY, recording->now, place, 0);
@@ -245,6 +260,8 @@ static void record_node(GlRecording *recording, const GlNode *node, int32_t inde
     int accessor = node->op->flags & GL_ACCESSOR, doubted = is_doubted(recording, index);
     int fixed = node->op->flags & GL_ROOT || gl_is_fixed(recording, node->from);
     Py_ssize_t before = recording->count;
+    int32_t from = node->op->flags & GL_ROOT ? -1 : node->from;
+    unsigned char state = from < 0 ? 0 : recording->states[from];
     recording->now = index;
     if (accessor) {
         recording->makers[node->to] = index;
@@ -259,6 +276,9 @@ static void record_node(GlRecording *recording, const GlNode *node, int32_t inde
         return;
     }
     recording->count = before;
+    if (from >= 0) {
+        recording->states[from] = state;
+    }
     if (accessor) {
         recording->states[node->to] = 0;
     }
@@ -456,6 +476,9 @@ void gl_remember(GlMemos *memos, const GlNode *nodes, Py_ssize_t size, Py_ssize_
 {
     if (memos->useless || gl_tensor_fallback || gl_state_fallback) {
         return;
+    }
+    if (used != NULL && (memos->count == 0 || memos->items[0] != used)) {
+        return; /* something ran in between */
     }
     if (used != NULL) {
         doubt(memos, used, refused_at, size);

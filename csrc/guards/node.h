@@ -173,6 +173,8 @@ int gl_key_init(GlKey *key, PyObject *held);
 GlFound gl_dict_find(PyObject *dict, GlKey *key, PyObject **value);
 /* Calls `visit` for each key in the order that iteration shows; stops at 0 and returns 0, else 1. */
 int gl_dict_each_key(PyObject *dict, int (*visit)(PyObject *key, void *context), void *context);
+/* Whether the order of keys can be read without running code of the program's: an OrderedDict hashes its keys for it. */
+int gl_is_quiet_order(PyObject *dict);
 /* The instance dictionary, borrowed, made real if the object keeps its attributes elsewhere; NULL: it has none. */
 PyObject *gl_instance_dict(PyObject *object, int create);
 /* Where an object has its instance dictionary, which has been made; NULL: nowhere, or it is a class. */
@@ -201,9 +203,10 @@ int gl_rests_on_word(GlRecording *recording, const void *address);
 int gl_rests_on_dict(GlRecording *recording, int32_t from);
 /* That a dictionary found at a fixed place, to be in that register, is that very one and not another at its address. */
 int gl_rests_on_being(GlRecording *recording, int32_t to, PyObject *dict);
-/* What of a dictionary tells that it lacks a key, and that an empty dictionary (`value`, a fixed one) is under it. */
+/* What of a dictionary tells that this value is under a key, that it lacks the key, that an empty dictionary is there. */
+int gl_rests_on_dict_value(GlRecording *recording, int32_t from, const GlKey *key, PyObject *value);
 int gl_rests_on_absence(GlRecording *recording, int32_t from, const GlKey *key);
-int gl_rests_on_emptiness(GlRecording *recording, int32_t from, const GlKey *key, PyObject *value);
+int gl_rests_on_emptiness(GlRecording *recording, int32_t from, const GlKey *key);
 /* The version of such a dictionary that lives as long as the process. */
 int gl_rests_on_lasting_dict(GlRecording *recording, PyObject *dict);
 /* The version of the class in that register: all that a look-up along its order of resolution finds. */

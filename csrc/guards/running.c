@@ -86,7 +86,7 @@ static int suspect_fails(GlProgram *self, const GlRun *given)
     int holds = 1;
     run.values = registers; /* one node's result is the next one's parent, whatever their registers */
     run.owned = registers + GL_LONGEST_PATH;
-    run.nowned = run.owning = 0;
+    run.nowned = run.owning = run.again = 0;
     for (Py_ssize_t i = self->path_length - 1; holds && i >= 0; i--) {
         GlNode node = self->nodes[self->path[i]];
         node.from = (int32_t)(self->path_length - i - 2);
@@ -94,7 +94,7 @@ static int suspect_fails(GlProgram *self, const GlRun *given)
         holds = node.run(&node, &run);
     }
     gl_let_go(&run, 0);
-    return !holds;
+    return !holds && !run.again;
 }
 
 /* --- a whole run --- */

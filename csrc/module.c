@@ -29,7 +29,7 @@ module_exec(PyObject *module)
     static int (*const parts[])(PyObject *) = {
         gl_guards_init,  gl_tensor_reader_init, gl_torch_state_init, gl_entry_init,      gl_cache_init,
         gl_regions_init, gl_jump_init,          gl_compiled_init,    gl_eval_frame_init, gl_frame_callback_init,
-        gl_quiet_init,  gl_classes_init,     gl_known_hashes_init, gl_buffers_init,
+        gl_quiet_init,   gl_classes_init,       gl_known_hashes_init, gl_buffers_init,    gl_collector_init,
     };
     for (size_t i = 0; i < Py_ARRAY_LENGTH(parts); i++) {
         if (parts[i](module) < 0) {

@@ -285,6 +285,7 @@ void gl_review(GlThread *thread, PyObject *function, GlEntry *entry);
 int gl_quiet_init(PyObject *module);
 int gl_known_hashes_init(PyObject *module);
 int gl_buffers_init(PyObject *module);
+int gl_collector_init(PyObject *module);
 
 /* Classes made without running anything of the program's (classes.c). */
 int gl_classes_init(PyObject *module);

@@ -13,7 +13,8 @@
  *   GL_C_RECURSION_CREDIT(ts, n)      raises what is left of the C recursion counter, where there is one
  *   GL_PY_RECURSION_CREDIT(ts, n)     the same for the counter of Python frames
  *   GL_C_CALL_CREDIT(ts, n)           the same for the counter of calls of C functions
- *   gl_is_watched(ts)                 whether somebody wants to see each line that the thread runs */
+ *   gl_is_watched(ts)                 whether somebody wants to see each line that the thread runs
+ *   GL_YOUNG_OBJECTS()                objects made since the last collection less those gone, can be assigned to */
 
 #ifndef GRAPHLIFT_COMPAT_H
 #define GRAPHLIFT_COMPAT_H

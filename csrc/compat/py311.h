@@ -1,12 +1,15 @@
 /* CPython 3.11: the caller clears and pops frames; one recursion counter, for Python frames and calls of C functions. */
 
 #define Py_BUILD_CORE
+#undef _PyGC_FINALIZED /* a macro outside, too */
 #include <internal/pycore_code.h>
 #include <internal/pycore_frame.h>
+#include <internal/pycore_interp.h>
 #undef Py_BUILD_CORE
 
 #define gl_tstate() _PyThreadState_UncheckedGet()
 #define GL_CURRENT_FRAME(tstate) ((tstate)->cframe->current_frame)
+#define GL_YOUNG_OBJECTS() (PyInterpreterState_Get()->gc.generations[0].count)
 #define gl_is_finalizing() _Py_IsFinalizing()
 
 #define GL_CODE_EXTRA_REQUEST(release) _PyEval_RequestCodeExtraIndex(release)

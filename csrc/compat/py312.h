@@ -9,6 +9,7 @@
 
 #define gl_tstate() _PyThreadState_UncheckedGet()
 #define GL_CURRENT_FRAME(tstate) ((tstate)->cframe->current_frame)
+#define GL_YOUNG_OBJECTS() (PyInterpreterState_Get()->gc.generations[0].count)
 #define gl_is_finalizing() _Py_IsFinalizing()
 
 #define GL_CODE_EXTRA_REQUEST(release) PyUnstable_Eval_RequestCodeExtraIndex(release)

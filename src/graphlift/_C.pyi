@@ -46,6 +46,14 @@ def set_review_handler(
 def mark_skip(code: CodeType, skip: bool = True) -> None:
     """Tell the hook to pass this code object through without asking."""
 
+# --- collector.c --------------------------------------------------------------------------------
+
+def young_objects() -> int:
+    """Objects made since the last garbage collection, less those that are gone: ``gc.get_count()[0]``."""
+
+def set_young_objects(count: int, /) -> None:
+    """Count from there on to the next collection of young objects. Raises ValueError for a negative count."""
+
 # --- classes.c ----------------------------------------------------------------------------------
 
 def set_metaclass(cls: type, meta: type, /) -> None:

@@ -28,7 +28,7 @@ from graphlift.interpreter.root import InstructionTranslator, Translation, entry
 from graphlift.meta_propagation.state import changes_state
 from graphlift.output_graph import CapturedGraph
 from graphlift.profile import FunctionClock, GuardCost, Profile
-from graphlift.quiet import capturing, collector_back, collector_paused
+from graphlift.quiet import capturing, collector_paused, on_roomy_stack
 from graphlift.reasons import Reason
 from graphlift.segments import Segment, Segments
 from graphlift.sources import PRODUCT_PREFIX, Source
@@ -141,7 +141,7 @@ class Conversion:
             events.emit(events.Recompiling(self.id, self.code, recompiling))
         outcome: events.Outcome = "failed"
         try:
-            entry = self._entry()
+            entry = on_roomy_stack(self._entry)
             outcome = "captured" if entry is not None and entry.function is not None else "skipped"
             return entry
         except Unsupported:
@@ -264,7 +264,7 @@ class Conversion:
         if graph.operations:
             events.emit(events.GraphFinished(self.id, self.code, graph))
             name = f"{PRODUCT_PREFIX}{next(_product_numbers)}_{uuid.uuid4().hex}"
-            with self._phase("backend"), collector_back():
+            with self._phase("backend"):
                 globals_[name] = compile_graph(graph, self.settings)
             if graph.may_raise:
                 failure = f"{name}_failed", translation.failing.of(graph)

@@ -11,8 +11,9 @@ import builtins
 import gc
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from typing import Any, Final, TypeVar
 
 import torch
 from torch.utils._device import DeviceContext
@@ -22,9 +23,12 @@ from graphlift import _C, config
 #: Host frames per frame of the user's that is followed, and room for the deepest algorithm on top.
 _HOST_DEPTH = 20_000
 
+_T = TypeVar("_T")
+
 _lock = threading.Lock()
 _pauses = 0
 _was_enabled = False
+_young = 0
 
 
 @contextmanager
@@ -54,11 +58,12 @@ def collector_back() -> Iterator[None]:
 
 
 def _pause() -> None:
-    global _pauses, _was_enabled
+    global _pauses, _was_enabled, _young
     with _lock:
         if not _pauses:
             _was_enabled = gc.isenabled()
             gc.disable()
+            _young = _C.young_objects()
         _pauses += 1
 
 
@@ -67,7 +72,32 @@ def _resume() -> None:
     with _lock:
         _pauses -= 1
         if not _pauses and _was_enabled:
+            # What a capture made is its own to free: without this, a collection that walks all of it comes at once.
+            _C.set_young_objects(min(_young, _C.young_objects()))
             gc.enable()
+
+
+#: Slots of a frame that is as large as half a megabyte of the interpreter's stack, which gives the frames above it
+#: the other half.
+_ROOMY: Final = (1 << 16) - 512
+
+
+def _roomy(run: Callable[..., _T], *args: Any) -> _T:
+    return run(*args)
+
+
+_roomy.__code__ = _roomy.__code__.replace(co_stacksize=_ROOMY)
+
+
+def on_roomy_stack(run: Callable[..., _T], *args: Any) -> _T:
+    """Call a function with room for hundreds of Python frames in one piece.
+
+    CPython takes the stack of Python frames from the system in pieces of 16 kB, a few dozen frames, and gives each
+    back when the first frame in it returns: a loop whose calls cross the end of a piece maps and unmaps memory at
+    each turn (`push_chunk` in Python/pystate.c). A frame that does not fit gets a piece of its own size, rounded up
+    to a power of two.
+    """
+    return _roomy(run, *args)
 
 
 def _has_modes() -> bool:

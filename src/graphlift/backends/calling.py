@@ -15,6 +15,7 @@ from torch._guards import TracingContext, tracing
 
 from graphlift.backends.registry import Backend, lookup
 from graphlift.errors import GraphliftError
+from graphlift.quiet import collector_back
 from graphlift.rules.torch_names import AUTOCAST_DEVICES
 
 
@@ -146,7 +147,9 @@ def _compile(graph: Graph, chosen: Backend) -> Callable[..., Any]:
     try:
         context = _LazyContext(graph)
         with _torch_state_kept(), tracing(context), context.serving():
-            product = chosen.call(graph.graph_module, graph.example_inputs(fake=chosen.wants.fake_inputs))
+            module, inputs = graph.graph_module, graph.example_inputs(fake=chosen.wants.fake_inputs)
+            with collector_back():
+                product = chosen.call(module, inputs)
     except Exception as error:
         raise BackendError(_sentence(chosen.name, error, graph)) from error
     if not callable(product):

@@ -121,12 +121,12 @@ def record_of_fake(fake: Any, base: MetaRecord | None, inference: bool) -> MetaR
 def quiet() -> Iterator[None]:
     """Keep torch from printing pages about a call that fails, for failing is one of our answers."""
     logger = logging.getLogger("torch._subclasses.fake_tensor")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    disabled = logger.disabled
+    logger.disabled = True  # a level would have to be forgotten by every logger of the process
     try:
         yield
     finally:
-        logger.setLevel(level)
+        logger.disabled = disabled
 
 
 def run_fake(

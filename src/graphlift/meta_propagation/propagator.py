@@ -31,6 +31,8 @@ from graphlift.shape_rules import RULES, Decline, Fresh, SameAsFirst, Traits, Vi
 _LinAlgError: Final[type[Exception]] = getattr(torch.linalg, "LinAlgError", ArithmeticError)
 _METHOD_KINDS: Final = (str, type(torch.Tensor.add), type(torch.Tensor.__add__))
 _LASTING_KINDS: Final = (*_METHOD_KINDS, BuiltinFunctionType)
+#: Operators of the dispatcher, whose fake function may be the program's: it can be registered anew, after a capture.
+_OPERATORS: Final = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -40,12 +42,15 @@ class Propagator:
     """Tells what calls give under the global state of the moment."""
 
     def __init__(self) -> None:
+        #: What operators of the program's own gave in this capture, by state and call.
+        self._own: dict[Any, dict[Any, MetaRecord | Template]] = {}
         self.refresh()
 
     def refresh(self) -> None:
         """Read the global state anew; to be called when the capture changed it."""
         self.state = TorchState()
         self.table = memo.table_for(self.state.key)
+        self._own_table = self._own.setdefault(self.state.key, {})
 
     def find(
         self, target: Any, method: bool, args: Args, kwargs: Kwargs
@@ -59,11 +64,12 @@ class Propagator:
         """
         tensors: dict[GraphValue, int] = {}
         key = memo.key_of(target, args, kwargs, tensors)
-        found = self.table.get(key)
+        table = self._own_table if type(target) in _OPERATORS else self.table
+        found = table.get(key)
         if found is None:
             found = self._miss(target, method, args, kwargs, tensors)
-            if _lasting(target):
-                self.table[key] = found
+            if table is self._own_table or _lasting(target):
+                table[key] = found
         return found, tensors
 
     def _miss(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections import OrderedDict
 from collections.abc import Callable
-from types import GetSetDescriptorType
+from types import GetSetDescriptorType, MappingProxyType
 from typing import Any
 
 #: More wrappers than any program has; Python bounds them by its recursion limit.
@@ -49,3 +50,51 @@ def shadowed_dict(cls: type) -> Any:
             if not (is_plain and found.__objclass__ is owner):
                 return found
     return inspect._sentinel  # type: ignore[attr-defined]
+
+
+_Parameter: Any = inspect.Parameter
+_Signature: Any = inspect.Signature
+_EMPTY: Any = inspect.Parameter.empty
+
+
+def signature(function: Any, first: int) -> Any:
+    """The signature of a plain function without its first so many parameters, as ``inspect.signature`` gives it.
+
+    https://docs.python.org/3/library/inspect.html#inspect.signature
+    """
+    code = function.__code__
+    names, count, behind = code.co_varnames, code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    defaults, annotations = function.__defaults__ or (), function.__annotations__
+    without = count - len(defaults)
+    parameters: OrderedDict[str, Any] = OrderedDict()
+    for at in range(first, count):
+        kind = (
+            _Parameter.POSITIONAL_ONLY
+            if at < code.co_posonlyargcount
+            else _Parameter.POSITIONAL_OR_KEYWORD
+        )
+        _add(parameters, names[at], kind, annotations, _EMPTY if at < without else defaults[at - without])
+    has_rest = code.co_flags & inspect.CO_VARARGS
+    if has_rest:
+        _add(parameters, names[behind], _Parameter.VAR_POSITIONAL, annotations, _EMPTY)
+    if count < behind:
+        by_name = function.__kwdefaults__ or {}
+        for name in names[count:behind]:
+            default = dict.get(by_name, name, _EMPTY)
+            _add(parameters, name, _Parameter.KEYWORD_ONLY, annotations, default)
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        name = names[behind + 1 if has_rest else behind]
+        _add(parameters, name, _Parameter.VAR_KEYWORD, annotations, _EMPTY)
+    made = object.__new__(_Signature)
+    made._parameters = MappingProxyType(parameters)
+    made._return_annotation = dict.get(annotations, "return", _EMPTY)
+    return made
+
+
+def _add(parameters: dict[str, Any], name: str, kind: Any, annotations: dict[str, Any], default: Any) -> None:
+    made = object.__new__(_Parameter)
+    made._name = name
+    made._kind = kind
+    made._default = default
+    made._annotation = dict.get(annotations, name, _EMPTY)
+    parameters[name] = made

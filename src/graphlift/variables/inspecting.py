@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from graphlift.polyfills import inspecting as polyfills
 from graphlift.protocol import Tx
-from graphlift.variables.functions import models
+from graphlift.variables import namespace
+from graphlift.variables.functions import FunctionVariable, models
+from graphlift.variables.methods import BoundMethodVariable
+from graphlift.variables.slots.type_lookup import type_lookup
 
 
 @models(vars(inspect)["_shadowed_dict"])
@@ -22,3 +25,56 @@ def _unwrap(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if len(args) != 1 or not kwargs.keys() <= {"stop"}:
         return None
     return tx.run_host(polyfills.unwrap, args, kwargs).realize(tx)
+
+
+#: What the short way to a signature makes objects of, with the initialisers that it stands for.
+_MADE: Final = tuple((cls, vars(cls)["__init__"]) for cls in (inspect.Signature, inspect.Parameter))
+
+#: What in the namespace of a function decides on its signature before its code does.
+_TELLING: Final = (
+    "__wrapped__", "__signature__", "_partialmethod", "__partialmethod__", "__text_signature__"
+)  # fmt: skip
+
+#: Arguments that say nothing of a plain function whose annotations are taken as they are.
+_IDLE: Final = frozenset({"sigcls", "follow_wrapper_chains", "globals", "locals", "eval_str"})
+
+
+@models(vars(inspect)["_signature_from_callable"])
+def _signature(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A few hundred steps of Python for what a function's code tells at once."""
+    if len(args) != 1 or not kwargs.keys() <= _IDLE or not _asks_plainly(tx, kwargs):
+        return None
+    function = args[0].realize(tx)
+    is_method = isinstance(function, BoundMethodVariable)
+    if is_method:
+        function = function.function.realize(tx)
+    if not isinstance(function, FunctionVariable) or not _is_plain(tx, function, is_method):
+        return None
+    return tx.run_host(polyfills.signature, [function, tx.make.constant(int(is_method))]).realize(tx)
+
+
+def _asks_plainly(tx: Tx, kwargs: Mapping[str, Any]) -> bool:
+    cls, evaluate = kwargs.get("sigcls"), kwargs.get("eval_str")
+    if cls is None or getattr(cls.realize(tx), "value", None) is not inspect.Signature:
+        return False
+    if evaluate is None:
+        return True
+    evaluate = evaluate.realize(tx)
+    return evaluate.is_constant() and evaluate.as_constant() is False
+
+
+def _is_plain(tx: Tx, function: FunctionVariable, is_method: bool) -> bool:
+    """Whether a signature follows from the function's code, defaults and annotations alone."""
+    real, code = function.real, function.code
+    if real is None or code is not real.__code__ or len(real.__defaults__ or ()) > code.co_argcount:
+        return False
+    if (is_method and not code.co_argcount) or any(name[0] == "." for name in code.co_varnames):
+        return False  # an error, and an argument of a comprehension
+    own = function.instance_dict(tx)
+    if own is None or any(namespace.lookup(tx, own, name) is not None for name in _TELLING):
+        return False
+    for cls, initialiser in _MADE:
+        found = type_lookup(tx, cls, "__init__")
+        if found is None or found.raw is not initialiser:
+            return False
+    return True

@@ -101,7 +101,23 @@ is_read_only(PyObject *Py_UNUSED(module), PyObject *descriptor)
                            (((PyMemberDescrObject *)descriptor)->d_member->flags & READONLY));
 }
 
+static PyObject *
+item_slots(PyObject *Py_UNUSED(module), PyObject *cls)
+{
+    if (!PyType_Check(cls)) {
+        PyErr_SetString(PyExc_TypeError, "item_slots() takes a class");
+        return NULL;
+    }
+    PyMappingMethods *mapping = ((PyTypeObject *)cls)->tp_as_mapping;
+    PySequenceMethods *sequence = ((PyTypeObject *)cls)->tp_as_sequence;
+    return Py_BuildValue("(NNN)", PyBool_FromLong(mapping != NULL && mapping->mp_ass_subscript != NULL),
+                         PyBool_FromLong(sequence != NULL),
+                         PyBool_FromLong(sequence != NULL && sequence->sq_ass_item != NULL));
+}
+
 static PyMethodDef functions[] = {
+    {"item_slots", item_slots, METH_O,
+     "What a class has in C for storing items: as a mapping, anything of a sequence, as a sequence."},
     {"looks_up_generically", looks_up_generically, METH_O,
      "Whether a `__getattribute__` of a class in C does what that of object does."},
     {"is_read_only", is_read_only, METH_O, "Whether a member descriptor refuses to be set."},

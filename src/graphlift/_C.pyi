@@ -63,6 +63,9 @@ def set_metaclass(cls: type, meta: type, /) -> None:
     works it out anew.
     """
 
+def item_slots(cls: type, /) -> tuple[bool, bool, bool]:
+    """What a class has in C for storing items: `mp_ass_subscript`, `tp_as_sequence`, `sq_ass_item`."""
+
 def new_slot(cls: type, /) -> int:
     """The address of the C function by which a class makes its objects (`tp_new`)."""
 

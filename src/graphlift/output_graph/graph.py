@@ -90,6 +90,8 @@ class OutputGraph:
         self.protected: list[GraphValue] = []
         #: Inputs that were written to and that require grad.
         self.required: dict[GraphValue, None] = {}
+        #: Whether an argument was of a class derived from a builtin one, as which the graph has it.
+        self.took_derived = False
         self._writes: list[int] = []
         self._draws: list[int] = []
 

@@ -69,9 +69,7 @@ def signature(function: Any, first: int) -> Any:
     parameters: OrderedDict[str, Any] = OrderedDict()
     for at in range(first, count):
         kind = (
-            _Parameter.POSITIONAL_ONLY
-            if at < code.co_posonlyargcount
-            else _Parameter.POSITIONAL_OR_KEYWORD
+            _Parameter.POSITIONAL_ONLY if at < code.co_posonlyargcount else _Parameter.POSITIONAL_OR_KEYWORD
         )
         _add(parameters, names[at], kind, annotations, _EMPTY if at < without else defaults[at - without])
     has_rest = code.co_flags & inspect.CO_VARARGS

@@ -180,13 +180,13 @@ class VariableTracker(Var):
         """``value[key]``."""
         return self.type_error(tx, "'{}' object is not subscriptable")
 
-    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
-        """``value[key] = value``."""
-        self.type_error(tx, "'{}' object does not support item assignment")
+    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> NotImplementedType | None:
+        """``value[key] = value``; NOT_IMPLEMENTED where the class has nothing for it."""
+        return NOT_IMPLEMENTED
 
-    def delitem(self, tx: Tx, key: VariableTracker) -> None:
-        """``del value[key]``."""
-        self.type_error(tx, "'{}' object doesn't support item deletion")
+    def delitem(self, tx: Tx, key: VariableTracker) -> NotImplementedType | None:
+        """``del value[key]``; NOT_IMPLEMENTED where the class has nothing for it."""
+        return NOT_IMPLEMENTED
 
     def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
         """``item in value``; NOT_IMPLEMENTED: iterate instead."""

@@ -20,7 +20,7 @@ from graphlift.variables.builder import maker
 from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.lazy import LazyVariableTracker
 from graphlift.variables.slots import attributes, calls, iteration
-from graphlift.variables.slots.type_lookup import type_lookup
+from graphlift.variables.slots.type_lookup import Binding, type_lookup
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -105,10 +105,23 @@ _UNASKED: Final = frozenset({tuple, list, torch.Size})
 OVERLOADS: Final = ("__torch_function__", "__getattr__")
 
 
+#: What torch may ask an argument of, past what is beneath it, where the class has its own.
+_CONVERSIONS: Final = (
+    "__index__", "__int__", "__float__", "__complex__", "__bool__", "__len__", "__getitem__", "__iter__",
+)  # fmt: skip
+
+
 def refuse_overloads(tx: Tx, cls: type) -> None:
     """Break the graph for a value of a derived class that is more to torch than what is beneath it."""
-    if cls not in _UNASKED and any(type_lookup(tx, cls, name) for name in OVERLOADS):
+    if cls in _UNASKED:
+        return
+    if any(type_lookup(tx, cls, name) for name in OVERLOADS):
         _not_for_graphs(tx, cls)
+    for name in _CONVERSIONS:
+        attr = type_lookup(tx, cls, name)
+        if attr is not None and attr.binding is not Binding.C_METHOD:
+            _not_for_graphs(tx, cls)
+    tx.graph.took_derived = True
 
 
 @graph_argument(ConstantVariable)
@@ -208,6 +221,8 @@ def record(
     try:
         result = graph.call(target, args, kwargs or {}, method=method, where=tx.where())
     except MetaError as error:
+        if graph.took_derived and isinstance(error.error, TypeError):
+            tx.fail(Reason.NO_TENSOR_MODEL, "a failing call, whose error may name a derived class")
         if graph.grad_enabled:
             _fix_leaves(tx, (args, kwargs or {}))
         tx.raise_real(error.error)

@@ -230,18 +230,20 @@ class LibraryObjectVariable(BuiltinObjectVariable):
             return super().getitem(tx, key)
         return self.do(tx, operator.getitem, self._known(tx, key, "an index"))
 
-    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
+    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> NotImplementedType | None:
         if not self.is_buffer:
-            super().setitem(tx, key, value)
+            return NOT_IMPLEMENTED
         if isinstance(key, SliceVariable) and self.cls is bytearray and known(tx, value) is UNKNOWN:
             value = make_list(tx, iteration.unpack(tx, value))
         index = self._known(tx, key, "an index")
         self.run(tx, operator.setitem, index, self._known(tx, value, "an item"))
+        return None
 
-    def delitem(self, tx: Tx, key: VariableTracker) -> None:
+    def delitem(self, tx: Tx, key: VariableTracker) -> NotImplementedType | None:
         if not self.is_buffer:
-            super().delitem(tx, key)
+            return NOT_IMPLEMENTED
         self.run(tx, operator.delitem, self._known(tx, key, "an index"))
+        return None
 
     def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
         if not self.is_buffer or (self.cls is array and known(tx, item) is UNKNOWN):

@@ -361,7 +361,7 @@ class UserDefinedObject(VariableTracker):
     def length(self, tx: Tx) -> VariableTracker:
         result = self.special(tx, "__len__")
         if isinstance(result, NotImplementedType):
-            return super().length(tx) if self.storage is None else self.storage.length(tx)
+            return super().length(tx) if self._lacks(tx, "__len__") else self.storage.length(tx)  # type: ignore[union-attr]
         count: VariableTracker = result.realize(tx)
         if count.symbolic and count.python_type(tx) is int and _is_natural(tx, count):
             return count
@@ -377,7 +377,7 @@ class UserDefinedObject(VariableTracker):
     def getitem(self, tx: Tx, key: VariableTracker) -> VariableTracker:
         result = self.special(tx, "__getitem__", key)
         if isinstance(result, NotImplementedType):
-            if self.storage is None:
+            if self.storage is None or type_lookup(tx, self.cls, "__getitem__") is None:
                 return super().getitem(tx, key)
             return self._stored_item(tx, key)
         return result.realize(tx)  # type: ignore[no-any-return]
@@ -393,15 +393,17 @@ class UserDefinedObject(VariableTracker):
                 return result
         return self.storage.getitem(tx, key)
 
-    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> None:
+    def setitem(self, tx: Tx, key: VariableTracker, value: VariableTracker) -> NotImplementedType | None:
         result = self.special(tx, "__setitem__", key, value)
         if isinstance(result, NotImplementedType):
-            super().setitem(tx, key, value) if self.storage is None else self.storage.setitem(tx, key, value)
+            return NOT_IMPLEMENTED if self.storage is None else self.storage.setitem(tx, key, value)
+        return None
 
-    def delitem(self, tx: Tx, key: VariableTracker) -> None:
+    def delitem(self, tx: Tx, key: VariableTracker) -> NotImplementedType | None:
         result = self.special(tx, "__delitem__", key)
         if isinstance(result, NotImplementedType):
-            super().delitem(tx, key) if self.storage is None else self.storage.delitem(tx, key)
+            return NOT_IMPLEMENTED if self.storage is None else self.storage.delitem(tx, key)
+        return None
 
     def contains(self, tx: Tx, item: VariableTracker) -> VariableTracker | NotImplementedType:
         result = self.special(tx, "__contains__", item)
@@ -420,11 +422,15 @@ class UserDefinedObject(VariableTracker):
             if type_lookup(tx, kind, "__next__") is None:
                 tx.raise_(TypeError, f"iter() returned non-iterator of type '{kind.__name__}'")
             return made
-        if self.storage is not None:
+        if self.storage is not None and type_lookup(tx, self.cls, "__iter__") is not None:
             return self.storage.iter_(tx)
         if type_lookup(tx, self.cls, "__getitem__") is not None:
             return SequenceIteratorVariable(self, GETITEM_ITERATOR)
         return super().iter_(tx)
+
+    def _lacks(self, tx: Tx, name: str) -> bool:
+        """Whether neither the class nor the builtin class beneath it has a special method."""
+        return self.storage is None or type_lookup(tx, self.cls, name) is None
 
     def next_(self, tx: Tx) -> VariableTracker | None:
         try:
@@ -446,7 +452,8 @@ class UserDefinedObject(VariableTracker):
     def unary(self, tx: Tx, op: str) -> VariableTracker:
         result = self.special(tx, UNARY_METHODS[op])
         if isinstance(result, NotImplementedType):
-            return super().unary(tx, op) if self.storage is None else self.storage.unary(tx, op)
+            name = UNARY_METHODS[op]
+            return super().unary(tx, op) if self._lacks(tx, name) else self.storage.unary(tx, op)  # type: ignore[union-attr]
         return result  # type: ignore[no-any-return]
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
@@ -473,11 +480,13 @@ class UserDefinedObject(VariableTracker):
         self, tx: Tx, name: str, slot: str, op: str, other: VariableTracker
     ) -> VariableTracker | NotImplementedType:
         attr = type_lookup(tx, self.cls, name)
-        if attr is None and (self.storage is None or slot == "compare"):
+        if attr is None:
             return NOT_IMPLEMENTED
-        if attr is None or attr.binding is Binding.C_METHOD:
+        if attr.binding is Binding.C_METHOD:
             if self.storage is None:
                 self.refuse(tx, f"{name!r} of a class written in C")
+            if _declines(self.storage, other, slot == "compare" and op not in ("==", "!=")):
+                return NOT_IMPLEMENTED
             if isinstance(other, UserDefinedObject) and other.storage is not None:
                 other = other.storage
             result = getattr(self.storage, slot)(tx, op, other)
@@ -512,6 +521,22 @@ class UserDefinedObject(VariableTracker):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.cls.__qualname__})"
+
+
+_NUMBERS: Final = (int, float, complex)
+
+
+def _declines(number: Any, other: Any, ordering: bool) -> bool:
+    """Whether a number of a derived class answers ``NotImplemented``: the error names that class."""
+    if not isinstance(number, ConstantVariable) or not isinstance(number.value, _NUMBERS):
+        return False
+    if isinstance(other, UserDefinedObject) and other.storage is not None:
+        other = other.storage
+    if not isinstance(other, ConstantVariable):
+        return False
+    return not isinstance(other.value, _NUMBERS) or (
+        ordering and (type(number.value) is complex or type(other.value) is complex)
+    )
 
 
 def _is_natural(tx: Tx, number: VariableTracker) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
-from graphlift.variables.base import UNKNOWN, VariableTracker
+from graphlift.variables.base import UNKNOWN, VariableTracker, c_name
 from graphlift.variables.constant import SPECIAL_METHODS
 from graphlift.variables.folding import FOLDABLE, SIZE_LIMIT, fold, known
 from graphlift.variables.slots import attributes
@@ -82,7 +82,7 @@ def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
     if found is not None and getattr(found.raw, "__objclass__", None) in FOLDABLE and beneath is not None:
         plain = known(tx, beneath)
         if plain is not UNKNOWN:
-            return fold(tx, found.raw, plain, how)
+            return fold(tx, _format_derived, cls.__name__, plain, how)
     if found is not None and getattr(found.raw, "__objclass__", None) is getattr(
         operand, "formats", _NOTHING
     ):
@@ -90,8 +90,17 @@ def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
     if found is None or found.raw is not object.__dict__["__format__"]:
         tx.fail(Reason.UNSUPPORTED_BUILTIN, f"format() of {operand!r}")
     if how:
-        tx.raise_(TypeError, f"unsupported format string passed to {cls.__name__}.__format__")
+        tx.raise_(TypeError, f"unsupported format string passed to {c_name(cls)}.__format__")
     return str_(tx, a)
+
+
+def _format_derived(name: str, value: Any, how: str) -> str:
+    """``format`` of an object of a derived class with this name, which errors tell."""
+    cls: Any = type(value)
+    try:
+        return str(cls.__format__(value, how))
+    except (TypeError, ValueError):
+        return str(cls.__format__(type(name, (cls,), {})(value), how))
 
 
 def reprs(tx: Tx, items: Iterable[Var]) -> list[str]:

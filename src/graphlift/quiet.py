@@ -72,13 +72,13 @@ def _resume() -> None:
     with _lock:
         _pauses -= 1
         if not _pauses and _was_enabled:
-            # What a capture made is its own to free: without this, a collection that walks all of it comes at once.
+            # What a capture made is its own to free; else a collection that walks all of it comes at once.
             _C.set_young_objects(min(_young, _C.young_objects()))
             gc.enable()
 
 
-#: Slots of a frame that is as large as half a megabyte of the interpreter's stack, which gives the frames above it
-#: the other half.
+#: Slots of a frame that takes half a megabyte of the interpreter's stack, and leaves the frames above it the
+#: other half.
 _ROOMY: Final = (1 << 16) - 512
 
 
@@ -92,10 +92,10 @@ _roomy.__code__ = _roomy.__code__.replace(co_stacksize=_ROOMY)
 def on_roomy_stack(run: Callable[..., _T], *args: Any) -> _T:
     """Call a function with room for hundreds of Python frames in one piece.
 
-    CPython takes the stack of Python frames from the system in pieces of 16 kB, a few dozen frames, and gives each
-    back when the first frame in it returns: a loop whose calls cross the end of a piece maps and unmaps memory at
-    each turn (`push_chunk` in Python/pystate.c). A frame that does not fit gets a piece of its own size, rounded up
-    to a power of two.
+    CPython takes the stack of Python frames from the system in pieces of 16 kB, a few dozen frames, and gives
+    each back when the first frame in it returns: a loop whose calls cross the end of a piece maps and unmaps
+    memory at each turn (`push_chunk` in Python/pystate.c). A frame that does not fit gets a piece of its own
+    size, rounded up to a power of two.
     """
     return _roomy(run, *args)
 

@@ -31,7 +31,7 @@ from graphlift.shape_rules import RULES, Decline, Fresh, SameAsFirst, Traits, Vi
 _LinAlgError: Final[type[Exception]] = getattr(torch.linalg, "LinAlgError", ArithmeticError)
 _METHOD_KINDS: Final = (str, type(torch.Tensor.add), type(torch.Tensor.__add__))
 _LASTING_KINDS: Final = (*_METHOD_KINDS, BuiltinFunctionType)
-#: Operators of the dispatcher, whose fake function may be the program's: it can be registered anew, after a capture.
+#: Operators of the dispatcher: their fake function may be the program's, and be another after a capture.
 _OPERATORS: Final = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
 
 Args = Sequence[Any]

@@ -22,7 +22,7 @@ from graphlift.guards.compile import CompiledGuards, compile_guards, guard_costs
 from graphlift.guards.explain import failed_guard
 from graphlift.guards.guard import Guard
 from graphlift.guards.holding import NotGuardableError
-from graphlift.interpreter.capture import Capture, forced_breaks
+from graphlift.interpreter.capture import Assumptions, Capture, forced_breaks
 from graphlift.interpreter.graph_break import Cut, SegmentName
 from graphlift.interpreter.root import InstructionTranslator, Translation, entry_code, new_capture
 from graphlift.meta_propagation.state import changes_state
@@ -205,14 +205,14 @@ class Conversion:
             capture.graph.restore_state()  # a compiler starts where the graph starts
             return self._captured_entry(translation, used, capture.calls + capture.turns)
         except ObservedException:
-            return self._plain_entry(capture.assumptions.rows)
+            return self._plain_entry(capture.assumptions)
         except SkipFrame:
             return None
         except Unsupported as cut:
             cut.frames.clear()
             if not careful:
                 raise
-            return self._plain_entry(capture.assumptions.rows)
+            return self._plain_entry(capture.assumptions)
 
     def _unguarded(self, error: NotGuardableError) -> None:
         """A frame whose assumptions cannot be guarded, not even those before a cut: CPython runs it."""
@@ -251,8 +251,8 @@ class Conversion:
             events.GraphBroken(self.id, cut.reason, cut.context, tuple(cut.stack), cut.message, cut.place)
         )
 
-    def _plain_entry(self, guards: list[Guard]) -> _C.Entry:
-        compiled = self._guards(guards, ())
+    def _plain_entry(self, assumptions: Assumptions) -> _C.Entry:
+        compiled = self._guards(assumptions, [], ())
         return _C.Entry(compiled.program, None, None, self.owner, Published(compiled, (), {}, [], 0, self.id))
 
     def _captured_entry(self, translation: Translation, used: list[Segment], absorbed: int) -> _C.Entry:
@@ -276,7 +276,7 @@ class Conversion:
                 verify_code(code)
         with self._phase("guards"):
             relations = [Guard("expression", None, items) for items in graph.shape_guards()]
-            guards = self._guards([*translation.assumptions, *relations], emitted.bound)
+            guards = self._guards(translation.assumptions, relations, emitted.bound)
         namespace = self.function.__globals__
         namespace.update(globals_)
         worth = absorbed // _PYTHON_STEPS + _computing(graph)
@@ -290,11 +290,15 @@ class Conversion:
             entry.review_at = config.give_up_after
         return entry
 
-    def _guards(self, guards: list[Guard], outputs: Sequence[Source]) -> CompiledGuards:
-        compiled = compile_guards(guards, outputs, check=config.check_guards)
+    def _guards(
+        self, assumptions: Assumptions, relations: list[Guard], outputs: Sequence[Source]
+    ) -> CompiledGuards:
+        guards = assumptions.rows + relations
+        compiled = compile_guards(guards, outputs, assumptions.presence, check=config.check_guards)
         if self._clock is not None:
             self._costs = guard_costs(compiled, self.function, self.params)
         if events.listening(events.EntryAdded):
+            guards += [Guard("there", source, (), where) for source, where in assumptions.presence]
             events.emit(events.EntryAdded(self.id, self.code, guards, compiled.lines))
         return compiled
 

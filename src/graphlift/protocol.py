@@ -246,6 +246,10 @@ class Tx(ABC):
         """
 
     @abstractmethod
+    def present(self, source: Source) -> None:
+        """Assume that something is at `source`; to be called once a place."""
+
+    @abstractmethod
     def where(self) -> Where:
         """The present place in the user's program."""
 

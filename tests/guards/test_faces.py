@@ -384,6 +384,20 @@ def containers():
             3,
         ],
     )
+    yield (
+        Guard("registered", A, ("w", 1)),
+        [{"_parameters": {"x": 1}, "_buffers": {"w": 1}}, {"_buffers": {}, "_parameters": {}, "_modules": 3}],
+        [
+            {"_parameters": {}, "_buffers": {"w": 1}, "w": 1},
+            {"_parameters": {"w": None}, "_buffers": {"w": 1}},
+            {"_parameters": OrderedDict(), "_buffers": {"w": 1}},
+            {"_parameters": {}, "_buffers": OrderedDict(w=1)},
+            {"_parameters": {}},
+            {"_buffers": {"w": 1}},
+            {},
+            3,
+        ],
+    )
     yield Guard("absent", A, (1,)), [{}, {"1": 1}, {2: 1}], [{1: 1}, {True: 1}, {1.0: 1}]
     yield Guard("absent", A, (FN,)), [{}, {FN2: 1}], [{FN: 1}]
     # Its hash is told by Python code, but nothing is equal to it.

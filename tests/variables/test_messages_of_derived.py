@@ -69,8 +69,8 @@ Pair = namedtuple("Pair", "first")
 
 OBJECTS = [
     Tuple((1,)), Text("a"), Integer(3), Real(2.5), Complex(1j), Listed([1]), Table(a=1), Deque([1]), Plain(),
-    OnlySets(), OnlyDeletes(), Pair(1), (1,), "a", b"a", 3, 2.5, None, range(2), frozenset({1}), {1}, Plain, int,
-    len, iter([1]), MappingProxyType({1: 2}), {1: 2}.keys(), operator, slice(1), ..., 1j, [1], {},
+    OnlySets(), OnlyDeletes(), Pair(1), (1,), "a", b"a", 3, 2.5, None, range(2), frozenset({1}), {1}, Plain,
+    int, len, iter([1]), MappingProxyType({1: 2}), {1: 2}.keys(), operator, slice(1), ..., 1j, [1], {},
     OrderedDict(a=1), bytearray(b"a"),
 ]  # fmt: skip
 

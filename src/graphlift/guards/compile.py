@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from graphlift import _C
 from graphlift.guards import kinds  # noqa: F401  (fills the table of kinds)
-from graphlift.guards.guard import PRESENCE, Guard, Kind, find_kind
+from graphlift.guards.guard import PRESENCE, Guard, Kind, Where, find_kind
 from graphlift.guards.places import MISSING, Row, Rows, name_of, read, sort_of_place
 from graphlift.profile import GuardCost
 from graphlift.sources import ParamSource, Source
@@ -180,7 +180,11 @@ def _in_order(guards: Sequence[Guard]) -> list[tuple[Kind, Guard]]:
 
 
 def compile_guards(
-    guards: Sequence[Guard], outputs: Sequence[Source] = (), *, check: bool = False
+    guards: Sequence[Guard],
+    outputs: Sequence[Source] = (),
+    presence: Sequence[tuple[Source, Where]] = (),
+    *,
+    check: bool = False,
 ) -> CompiledGuards:
     """Make the program that checks `guards` and hands out what is at `outputs`.
 
@@ -188,6 +192,8 @@ def compile_guards(
     is listed only where nothing else is said of it.
 
     Arguments:
+        presence: places where something is, and what made that matter; each is read once more only if nothing
+            else reads it.
         check: run the Python face of every guard beside the program, and raise where they disagree.
 
     Raises:
@@ -205,6 +211,11 @@ def compile_guards(
         where = guard.where
         place = None if where is None else (weakref.ref(where[0]), where[1])
         lasting.append((kind, ats, payload, place))
+    there = find_kind("there")
+    for source, where in presence:
+        if not rows.reads(source):
+            first_rows.append(len(rows.rows))
+            lasting.append((there, (rows.at(source),), None, (weakref.ref(where[0]), where[1])))
     first_rows.append(len(rows.rows))
     compiled = CompiledGuards(rows, lasting, first_rows, [rows.at(source) for source in outputs])
     if check:

@@ -44,13 +44,23 @@ class Rows:
             made, and nobody keeps it.
     """
 
-    __slots__ = ("_at", "descriptors", "names", "rows")
+    __slots__ = ("_at", "_holders", "descriptors", "dicts", "names", "rows")
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.names: dict[int, str] = {}
         self.descriptors: dict[int, Any] = {}
+        #: Rows that read what a node says is a plain dictionary.
+        self.dicts: set[int] = set()
         self._at: dict[Source, int] = {}
+        self._holders: dict[int, Any] = {}
+
+    def hold(self, cls: type) -> Any:
+        """`holding.hold` of a class, once a class."""
+        holder = self._holders.get(id(cls))
+        if holder is None:
+            holder = self._holders[id(cls)] = hold(cls)
+        return holder
 
     def at(self, source: Source) -> int:
         """The row that reads `source`, added if need be; one for each source."""

@@ -6,7 +6,7 @@ Owns the loop and what handlers and slots ask of the translator. It must not kno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import CodeType
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
@@ -14,9 +14,10 @@ from graphlift import events
 from graphlift.bytecode import liveness, versions
 from graphlift.bytecode.by_code import ByCode
 from graphlift.errors import ObservedException, Unsupported
+from graphlift.guards.guard import Guard
 from graphlift.heap import Handle
 from graphlift.interpreter import exposure, handlers, operations, unwind
-from graphlift.interpreter.capture import Capture
+from graphlift.interpreter.capture import Capture, exact
 from graphlift.interpreter.dispatch import HANDLERS, Handler, Translator
 from graphlift.interpreter.frame_state import FrameState, Snapshot
 from graphlift.protocol import Var, Where
@@ -103,6 +104,7 @@ class InstructionTranslatorBase(Translator):
         self.heap = capture.heap
         self.make = capture.maker(self)
         self.graph = capture.graph
+        self.assumptions = capture.assumptions
         self.reads = capture.reads
         self.frame = frame
         self.code = frame.code
@@ -323,8 +325,26 @@ class InstructionTranslatorBase(Translator):
     # --- protocol.Tx -----------------------------------------------------------------------
 
     def guard(self, kind: str, source: Source, *payload: object) -> None:
-        """See `protocol.Tx.guard`."""
-        self.capture.assumptions.add(kind, source, payload, self)
+        """See `protocol.Tx.guard`; as `Assumptions.add`, without its call."""
+        key: tuple[Hashable, ...]
+        if len(payload) == 1:  # nearly always
+            part = payload[0]
+            key = (kind, source, part if type(part) is str else exact(part))
+        else:
+            key = (kind, source, *map(exact, payload))
+        assumed = self.assumptions
+        if key not in assumed.known:
+            assumed.known[key] = None
+            frame = self.frame
+            caller = self._caller
+            if caller is None and self.parent is not None:
+                caller = self._caller = self.parent.where()
+            where = (frame.code, frame.decoded.offsets[frame.ip - 1], caller)
+            assumed.rows.append(Guard(kind, source, payload, where))
+
+    def present(self, source: Source) -> None:
+        """See `protocol.Tx.present`."""
+        self.assumptions.presence.append((source, self.where()))
 
     def globals_handle(
         self, module_globals: dict[str, object], source: Source | None, otherwise: Source | None = None

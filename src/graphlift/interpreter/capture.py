@@ -18,7 +18,7 @@ from graphlift.backends import writes_of
 from graphlift.bytecode.by_code import ByCode
 from graphlift.dynamic import DynamicPolicy
 from graphlift.graph_value import GraphValue, SymValue
-from graphlift.guards.guard import Guard
+from graphlift.guards.guard import Guard, Where
 from graphlift.heap import Handle, Heap
 from graphlift.output_graph import OutputGraph
 from graphlift.profile import FunctionClock
@@ -33,26 +33,28 @@ class Assumptions:
     """Everything that a capture assumed, each thing once, in the order it was first needed."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Hashable, ...], None] = {}
+        self.known: dict[tuple[Hashable, ...], None] = {}
         self.rows: list[Guard] = []
+        #: Places that were there, whatever is in them: mostly something else is assumed of them, too.
+        self.presence: list[tuple[Source, Where]] = []
 
     def add(self, kind: str, source: Source | None, payload: tuple[Any, ...], tx: Tx) -> None:
         """Assume `kind` of `source`, unless it was assumed already."""
         key: tuple[Hashable, ...]
         if len(payload) == 1:  # nearly always
             part = payload[0]
-            key = (kind, source, part if type(part) is str else _exact(part))
+            key = (kind, source, part if type(part) is str else exact(part))
         else:
-            key = (kind, source, *map(_exact, payload))
-        if key not in self._known:
-            self._known[key] = None
+            key = (kind, source, *map(exact, payload))
+        if key not in self.known:
+            self.known[key] = None
             self.rows.append(Guard(kind, source, payload, tx.where()))
 
 
 _BY_VALUE: Final = frozenset({int, bool, type(None), bytes})
 
 
-def _exact(part: Any) -> Hashable:
+def exact(part: Any) -> Hashable:
     """A key that tells 1, 1.0 and True apart, and objects by identity."""
     kind = type(part)
     if kind is str:
@@ -60,7 +62,7 @@ def _exact(part: Any) -> Hashable:
     if kind in _BY_VALUE:
         return (kind, part)
     if kind is tuple:
-        return tuple(map(_exact, part))
+        return tuple(map(exact, part))
     return (kind, id(part))
 
 
@@ -215,13 +217,14 @@ class Capture:
         if isinstance(own, dict) and own is not builtins.__dict__:
             source = module_globals.source
             place = None if source is None else source.child(GlobalSource, "__builtins__")
-            return self.heap.known(own) or self.heap.handle_of(own, place)
-        name = own.__name__ if isinstance(own, ModuleType) else "builtins"
-        namespace = vars(own) if isinstance(own, ModuleType) else builtins.__dict__
-        known = self.heap.known(namespace)
-        if known is not None:
-            return known
-        return self.heap.handle_of(namespace, self.object_source(name).child(ModuleDictSource, "__dict__"))
+            found = self.heap.known(own) or self.heap.handle_of(own, place)
+        else:
+            name = own.__name__ if isinstance(own, ModuleType) else "builtins"
+            namespace = vars(own) if isinstance(own, ModuleType) else builtins.__dict__
+            place = self.object_source(name).child(ModuleDictSource, "__dict__")
+            found = self.heap.known(namespace) or self.heap.handle_of(namespace, place)
+        self.reads[(id(module_globals), "builtins")] = found
+        return found
 
     def object_source(self, name: str) -> Source:
         """The source of a loaded module; one object a module and capture."""

@@ -14,12 +14,11 @@ from graphlift.codegen.failure import Failure
 from graphlift.codegen.pycodegen import PyCodegen
 from graphlift.dynamic import DynamicPolicy
 from graphlift.errors import Unsupported
-from graphlift.guards.guard import Guard
 from graphlift.heap import Handle
 from graphlift.interpreter import inline
 from graphlift.interpreter.aliases import assume_distinct, assume_storages
 from graphlift.interpreter.base import InstructionTranslatorBase
-from graphlift.interpreter.capture import Capture
+from graphlift.interpreter.capture import Assumptions, Capture
 from graphlift.interpreter.failing import Failing
 from graphlift.interpreter.frame_state import NULL, FrameState, HandledVariable, LastiVariable
 from graphlift.interpreter.graph_break import SegmentName, emit_jump, emit_state, frames_at
@@ -51,7 +50,7 @@ class Translation:
         self,
         graph: CapturedGraph,
         body: PyCodegen,
-        assumptions: list[Guard],
+        assumptions: Assumptions,
         function: Source,
         failing: Failing,
     ) -> None:
@@ -181,7 +180,7 @@ class InstructionTranslator(InstructionTranslatorBase):
         if self.graph.operations:  # also what is left out of the graph: its metadata may have been read
             assumptions.add("torch_state", None, (self.capture.torch_state,), self)
             assumptions.add("class_version", None, (torch.nn.Parameter, self.capture.tensor_class), self)
-        return Translation(graph, body, assumptions.rows, self.function_source, failing)
+        return Translation(graph, body, assumptions, self.function_source, failing)
 
 
 def _frame_behind_cut(

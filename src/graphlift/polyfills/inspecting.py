@@ -58,7 +58,7 @@ _EMPTY: Any = inspect.Parameter.empty
 
 
 def signature(function: Any, first: int) -> Any:
-    """The signature of a plain function without its first so many parameters, as ``inspect.signature`` has it.
+    """The signature of a plain function without its first few parameters, as ``inspect.signature`` has it.
 
     https://docs.python.org/3/library/inspect.html#inspect.signature
     """

@@ -33,6 +33,7 @@ from graphlift.variables.slots.type_lookup import (
     class_namespace,
     is_immutable,
     is_made,
+    is_of_c,
     mro_of,
     namespace_of,
     own_attr,
@@ -46,6 +47,9 @@ Construct = Callable[[Tx, Any, type, Sequence[Any], Mapping[str, Any]], Any]
 
 #: C classes -> the model of their `__new__` (for subclasses, too); the flag says that `__init__` is included.
 _NEW: Final[dict[type, tuple[Construct, bool]]] = {}
+
+#: Classes in C of which a call is a call of their own `__new__` and nothing more.
+_WHOLE: Final[dict[type, Construct]] = {}
 
 _flags_of: Final[Any] = type.__dict__["__flags__"].__get__
 _TYPE_GETATTRIBUTE: Final = type.__dict__["__getattribute__"]
@@ -64,6 +68,15 @@ def constructs(*classes: type, whole: bool = False) -> Callable[[Construct], Con
     def register(construct: Construct) -> Construct:
         for cls in classes:
             _NEW[cls] = (construct, whole)
+            new = namespace_of(cls).get("__new__")
+            if (
+                whole
+                and cls is not type
+                and is_of_c(cls)
+                and type(cls) is type
+                and getattr(new, "__self__", None) is cls
+            ):
+                _WHOLE[cls] = construct
         return construct
 
     return register
@@ -97,6 +110,10 @@ class ClassVariable(VariableTracker):
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
         meta = type(self.value)
+        construct = _WHOLE.get(self.value) if meta is type else None
+        if construct is not None:  # neither the class nor `type` can be changed
+            tx.takes("__call__", self)
+            return construct(tx, self, self.value, args, kwargs).realize(tx)  # type: ignore[no-any-return]
         hook = type_lookup(tx, meta, "__call__")
         if hook is None or hook.binding is Binding.C_METHOD:
             return self.instantiate(tx, args, kwargs)

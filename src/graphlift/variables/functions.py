@@ -99,6 +99,7 @@ class FunctionVariable(VariableTracker):
         "closure",
         "code",
         "handle",
+        "is_plain",
         "made_defaults",
         "made_kwdefaults",
         "may_inline",
@@ -125,8 +126,9 @@ class FunctionVariable(VariableTracker):
         self.made_kwdefaults: Mapping[str, Var] = {}
         #: ``__name__`` and ``__qualname__`` of a function that the program made.
         self.names: tuple[str, str] = (code.co_name, code.co_qualname)
-        #: Whether it is looked into, once that was asked.
+        #: Whether it is looked into, once that was asked; and whether nothing else comes first.
         self.may_inline: bool | None = None
+        self.is_plain = False
         handle.tracker = self
 
     # --- what is it ------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ class FunctionVariable(VariableTracker):
         self, tx: Tx, args: Sequence[VariableTracker], kwargs: Mapping[str, VariableTracker]
     ) -> VariableTracker:
         real = self.real
-        if real is not None:
+        if real is not None and not self.is_plain:
             model = _MODELS.get(real)
             result: VariableTracker | None = None if model is None else model(tx, args, kwargs)
             if result is not None:
@@ -180,6 +182,7 @@ class FunctionVariable(VariableTracker):
             if real.__dict__ and interop.is_constant_result(real):
                 return self._constant_result(tx, real, args, kwargs)
             self._check_may_inline(tx, real)
+            self.is_plain = model is None
         bound = bind_arguments(
             tx, self.code, self.qualname(), args, kwargs, lambda at, name: self.default(tx, at, name)
         )

@@ -15,6 +15,7 @@ import torch
 from torch.nn.modules import module as module_file
 from torch.nn.modules.lazy import LazyModuleMixin
 
+from graphlift.guards.kinds.modules import TABLES
 from graphlift.heap import Handle
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
@@ -34,8 +35,6 @@ _SETATTR: Final = _Module.__dict__["__setattr__"]
 _CALL: Final = _Module.__dict__["__call__"]
 _CALL_IMPL: Final = _Module.__dict__["_call_impl"]
 
-#: Where parameters, buffers and submodules are kept, in the order in which they are asked.
-_TABLES: Final = ("_parameters", "_buffers", "_modules")
 _HOOKS: Final = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
 _GLOBAL_HOOKS: Final = tuple(
     f"_global{name}"
@@ -61,6 +60,10 @@ class ModuleVariable(UserDefinedObject):
         )
         if computed or not self._reads_plainly(tx):
             return super().getattr_(tx, name)
+        if attr is None:
+            entry = self._entry_at_once(tx, name)
+            if entry is not None:
+                return entry
         found = attributes.generic_lookup(tx, self, self.cls, name, attr)
         if found is None:
             found = self._registered(tx, name)
@@ -80,6 +83,35 @@ class ModuleVariable(UserDefinedObject):
             tx.reads[key] = known
         return bool(known)
 
+    def _entry_at_once(self, tx: Tx, name: str) -> VariableTracker | None:
+        """A parameter, buffer or submodule of a module that existed and was not written to, with one
+        assumption for all that is looked into on the way; None: it is to be looked for step by step."""
+        own = self.instance_dict(tx)
+        if own is None or own.source is None or own.dirty or type(own.real) is not dict or name in own.real:
+            return None
+        for passed, table in enumerate(TABLES):
+            entries = own.real.get(table)
+            known = tx.heap.known(entries)
+            if type(entries) is not dict or (known is not None and known.dirty):
+                return None
+            if name in entries:
+                return self._entry_of(tx, own.source, name, passed, entries)
+        return None
+
+    def _entry_of(
+        self, tx: Tx, own: Source, name: str, passed: int, entries: dict[str, object]
+    ) -> VariableTracker | None:
+        """``entries[name]``, the first tables having been passed."""
+        handle = namespace.handle_at(tx, entries, own.child(AttrSource, TABLES[passed]))
+        if handle.table is None:
+            if not namespace.has_plain_keys(entries):
+                return None
+            handle.table = {}
+        tx.guard("registered", own, name, passed)
+        entry = namespace.lookup(tx, handle, name)
+        assert isinstance(entry, VariableTracker)
+        return entry
+
     def _own(self, tx: Tx, name: str) -> Var | None:
         """An entry of the instance dictionary."""
         own = self.instance_dict(tx)
@@ -87,7 +119,7 @@ class ModuleVariable(UserDefinedObject):
 
     def _registered(self, tx: Tx, name: str) -> VariableTracker | None:
         """``Module.__getattr__``, None where it raises."""
-        for table in _TABLES:
+        for table in TABLES:
             entries = self._own(tx, table)
             if entries is None:
                 continue

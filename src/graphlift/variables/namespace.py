@@ -21,7 +21,7 @@ from graphlift.protocol import Tx, Var
 from graphlift.sources import DictKeySource, KeySource, Source, is_own_name
 
 #: Guard kinds that this module uses.
-ABSENT, HAS_KEY, KEYS, NAMES, THERE = "absent", "has_key", "keys", "names", "there"
+ABSENT, HAS_KEY, KEYS, NAMES = "absent", "has_key", "keys", "names"
 
 #: A dictionary with this key holds global names.
 BUILTINS: Final = "__builtins__"
@@ -129,7 +129,7 @@ def lookup(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource
             value = tx.make.from_value(_get(real, key), None)
         else:
             source = handle.source.child(kind, key)
-            tx.guard(THERE, source)
+            tx.present(source)
             value = tx.make.lazy(_get(real, key), source)
         _note_read(handle, handle.table, key, (_key_var(tx, handle, key), value))
         return value

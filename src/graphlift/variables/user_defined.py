@@ -288,7 +288,7 @@ class UserDefinedObject(VariableTracker):
     ) -> VariableTracker:
         """A method that the class inherits from a C type, by its name."""
         attr = type_lookup(tx, self.cls, name)
-        owner = object if attr is None else self._c_owner(attr, name)
+        owner = object if attr is None else self._c_owner(tx, attr, name)
         model = C_METHODS.get((owner, name))
         if model is None and owner is object:
             model = OBJECT_METHODS.get(name)
@@ -308,11 +308,18 @@ class UserDefinedObject(VariableTracker):
             return f"the C function {self.value.__module__}.{self.value.__qualname__}()"
         return f"an object of class {self.cls.__qualname__}"
 
-    def _c_owner(self, attr: TypeAttr, name: str) -> type:
+    def _c_owner(self, tx: Tx, attr: TypeAttr, name: str) -> type:
         """The C class whose method of this name the class inherits beneath its own overrides."""
-        owner: type
         if attr.binding is Binding.C_METHOD:
             return attr.raw.__objclass__  # type: ignore[no-any-return]
+        key = (id(self.cls), ("in C", name))
+        known: type | None = tx.reads.get(key)
+        if known is None:
+            known = tx.reads[key] = self._find_c_owner(name)
+        return known
+
+    def _find_c_owner(self, name: str) -> type:
+        owner: type
         for owner in mro_of(self.cls):
             found = namespace_of(owner).get(name)
             if found is not None and hasattr(type(found), "__objclass__"):

@@ -9,6 +9,7 @@ from graphlift.guards.kinds import (
     identity,
     iterators,
     lookups,
+    modules,
     state,
     tensors,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "identity",
     "iterators",
     "lookups",
+    "modules",
     "state",
     "tensors",
 ]

@@ -27,7 +27,7 @@ class TypeKind(Kind):
     def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
         assert guard.source is not None
         at = rows.at(guard.source)
-        holder = hold(guard.payload[0])
+        holder = rows.hold(guard.payload[0])
         rows.rows.append(("type_is", at, holder))
         return (at,), holder
 

@@ -43,9 +43,24 @@ def KW_NAMES(tx: Translator, names: tuple[str, ...]) -> None:
 
 @handler
 def CALL(tx: Translator, count: int) -> None:
-    names = tx.frame.keyword_names
-    tx.frame.keyword_names = ()
-    _call(tx, count, names)
+    frame = tx.frame
+    if frame.keyword_names:
+        names = frame.keyword_names
+        frame.keyword_names = ()
+        _call(tx, count, names)
+        return
+    stack = tx.stack  # the same without names, which is nearly every call
+    args: list[Var] = []
+    if count:
+        args = stack[-count:]
+        del stack[-count:]
+    second = stack.pop()
+    first = stack.pop()
+    if first is NULL and tx.null_before_callable:
+        first = second
+    elif second is not NULL or tx.null_before_callable:
+        args.insert(0, second)
+    stack.append(tx.call(first, args))
 
 
 @handler

@@ -200,16 +200,15 @@ def type_lookup(tx: Tx, cls: type, name: str) -> TypeAttr | None:
 
     The answer is guarded: presence by the object found (what is no descriptor: by its type), or absence.
     """
-    written: dict[type, Handle] | None = tx.reads.get(_WRITTEN)
-    if written:
-        found = _lookup_written(tx, cls, name, written)
+    reads = tx.reads
+    if _WRITTEN in reads:
+        found = _lookup_written(tx, cls, name, reads[_WRITTEN])
         if found is not _UNTOUCHED:
             assert found is None or isinstance(found, TypeAttr)
             return found
-    key = (id(cls), name)
-    known: TypeAttr | None = tx.reads.get(key, _UNTOUCHED)
+    known: TypeAttr | None = reads.get((id(cls), name), _UNTOUCHED)
     if known is _UNTOUCHED:
-        known = tx.reads[key] = _look(tx, cls, name)
+        known = reads[(id(cls), name)] = _look(tx, cls, name)
     return known
 
 

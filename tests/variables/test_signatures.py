@@ -1,0 +1,141 @@
+"""``inspect.signature`` inside captured code, for functions and methods as they come."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import pytest
+import torch
+
+import graphlift
+from graphlift.testing import check
+
+
+def plain(a, b: int, /, c=1, *rest: str, d, e: "x" = 2, **more) -> float:  # noqa: F821
+    pass
+
+
+def nothing():
+    pass
+
+
+class Model:
+    def method(self, x: int, y=2, *, z=3):
+        pass
+
+    @classmethod
+    def made(cls, q=(1,)):
+        pass
+
+    @staticmethod
+    def still(q):
+        pass
+
+    def all_of(*args):
+        pass
+
+    def without_self():
+        pass
+
+
+@functools.wraps(plain)
+def wrapped(*args):
+    pass
+
+
+MODEL = Model()
+SUBJECTS = [
+    plain, nothing, MODEL.method, Model.made, Model.still, Model.method, MODEL.all_of, MODEL.without_self,
+    wrapped, functools.partial(plain, 1), lambda x, y=None: 0, Model, torch.nn.Linear(2, 2).forward, len, 3,
+]  # fmt: skip
+
+
+def ask(x, subject):
+    try:
+        found = inspect.signature(subject)
+    except (TypeError, ValueError) as error:
+        return x + 1, type(error), str(error)
+    parameters = [
+        (p.name, p.kind, p.default, p.annotation, type(p), str(p)) for p in found.parameters.values()
+    ]
+    return (
+        x + len(found.parameters),
+        str(found),
+        parameters,
+        found.return_annotation,
+        type(found.parameters),
+        found == inspect.signature(subject),
+        hash(found) == hash(inspect.signature(subject)),
+        list(found.bind_partial().arguments),
+    )
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+def test_it_is_that_of_plain_python(subject):
+    x = torch.ones(2)
+    expected = ask(x, subject)
+    found = graphlift.compile(ask, backend="eager")(x, subject)
+    assert str(found) == str(expected)
+    assert found[1:] == expected[1:] or callable(expected[1])
+
+
+def test_a_signature_leaves_captured_code():
+    def leave(x):
+        return x + 1, inspect.signature(plain)
+
+    found = graphlift.compile(leave, backend="eager")(torch.ones(1))[1]
+    assert found == inspect.signature(plain) and repr(found) == repr(inspect.signature(plain))
+    assert found.bind(1, 2, d=3).arguments == {"a": 1, "b": 2, "d": 3}
+
+
+def test_a_method_is_captured_in_one_graph():
+    def count(x):
+        return x + len(inspect.signature(MODEL.method).parameters)
+
+    check(count, torch.ones(1), fullgraph=True)
+
+
+def test_what_a_signature_follows_from_may_change_between_calls():
+    def subject(a, b):
+        pass
+
+    def read(x):
+        return x + 1, str(inspect.signature(subject))
+
+    def with_code():
+        subject.__code__ = (lambda a: 0).__code__
+
+    def with_signature():
+        subject.__signature__ = inspect.signature(plain)
+
+    def with_wrapped():
+        del subject.__signature__
+        subject.__wrapped__ = nothing
+
+    def with_defaults():
+        del subject.__wrapped__
+        subject.__defaults__ = (5,)
+
+    def with_other_defaults():
+        subject.__defaults__ = (6,)
+
+    def with_annotations():
+        subject.__annotations__["a"] = int
+
+    def with_other_annotations():
+        subject.__annotations__ = {"a": str, "return": None}
+
+    def with_too_many_defaults():
+        subject.__defaults__ = (1, 2, 3)
+
+    compiled = graphlift.compile(read, backend="eager")
+    x = torch.ones(1)
+    changes = [
+        with_code, with_signature, with_wrapped, with_defaults, with_other_defaults, with_annotations,
+        with_other_annotations, with_too_many_defaults,
+    ]  # fmt: skip
+    assert compiled(x) == read(x)
+    for change in changes:
+        change()
+        assert compiled(x) == read(x), change.__name__

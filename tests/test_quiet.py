@@ -68,6 +68,17 @@ def test_the_count_never_grows_by_a_pause():
     assert gc.get_count()[0] <= freed + 20
 
 
+def test_what_captures_leave_is_collected_in_the_end():
+    def run():
+        for _ in range(300):
+            with collector_paused():
+                for _ in range(1000):
+                    circle = []
+                    circle.append(circle)
+
+    assert collections_during(run)
+
+
 def test_a_disabled_collector_stays_disabled_and_counts():
     gc.disable()
     try:

@@ -25,6 +25,9 @@ _HOST_DEPTH = 20_000
 
 _T = TypeVar("_T")
 
+#: One in so many objects that outlive a capture counts for the next collection.
+_RUBBISH: Final = 64
+
 _lock = threading.Lock()
 _pauses = 0
 _was_enabled = False
@@ -41,7 +44,7 @@ def collector_paused() -> Iterator[None]:
     try:
         yield
     finally:
-        _resume()
+        _resume(left=True)
 
 
 @contextmanager
@@ -50,7 +53,7 @@ def collector_back() -> Iterator[None]:
     if not config.pause_gc:
         yield
         return
-    _resume()
+    _resume(left=False)
     try:
         yield
     finally:
@@ -67,13 +70,20 @@ def _pause() -> None:
         _pauses += 1
 
 
-def _resume() -> None:
+def _resume(left: bool) -> None:
+    """Let the collector go on, by which what was made in the pause counts little.
+
+    It is freed by hand, and a collection that comes at once would walk all of it.
+
+    Arguments:
+        left: the pause is over; of what is left then, some is for the collector to find.
+    """
     global _pauses
     with _lock:
         _pauses -= 1
         if not _pauses and _was_enabled:
-            # What a capture made is its own to free; else a collection that walks all of it comes at once.
-            _C.set_young_objects(min(_young, _C.young_objects()))
+            made = _C.young_objects() - _young
+            _C.set_young_objects(_young + min(made, max(made, 0) // _RUBBISH if left else 0))
             gc.enable()
 
 

@@ -307,10 +307,11 @@ def test_binding_gives_pairs_and_fuses() -> None:
 
     table = Table()
     decoded = Decoded(f.__code__)
-    pairs = decoded.bind(table, fuse)
-    assert [handler.__name__ for handler, _ in pairs] == [step.handlers[0] for step in decoded.steps()]
-    assert [operand for _, operand in pairs] == decoded.operands
-    assert decoded.bind(table, fuse) is pairs
+    steps = decoded.bind(table, fuse)
+    assert [handler.__name__ for handler, _, _ in steps] == [step.handlers[0] for step in decoded.steps()]
+    assert [operand for _, operand, _ in steps] == decoded.operands
+    assert [behind for _, _, behind in steps] == list(range(1, len(steps) + 1))
+    assert decoded.bind(table, fuse) is steps
     assert len(fused) == (VERSION >= (3, 13))
 
 

@@ -70,7 +70,7 @@ class Decoded:
         # A strong reference would keep the code alive through the cache for ever.
         self._code = weakref.ref(code)
         self._positions: list[Position] | None = None
-        self._bound: tuple[object, list[tuple[Any, Any]]] | None = None
+        self._bound: tuple[object, list[tuple[Any, Any, int]]] | None = None
         view = CodeView(code)
         self.slots = view.slots
         self.numbers: list[int] = []
@@ -170,8 +170,8 @@ class Decoded:
                 return region
         return None
 
-    def bind(self, table: Mapping[str, H], fuse: Callable[[tuple[H, ...]], H]) -> list[tuple[H, Any]]:
-        """The steps as (handler, operand) pairs, for the loop that runs them.
+    def bind(self, table: Mapping[str, H], fuse: Callable[[tuple[H, ...]], H]) -> list[tuple[H, Any, int]]:
+        """The steps as (handler, operand, index of the next step), for the loop that runs them.
 
         Arguments:
             table: handlers by name; must be the same object each time, for the result is kept.
@@ -187,9 +187,10 @@ class Decoded:
         for number in set(self.numbers):
             found = tuple(table[name] for name in _HANDLERS[number])
             by_number[number] = found[0] if len(found) == 1 else fuse(found)
-        pairs = list(zip(map(by_number.__getitem__, self.numbers), self.operands, strict=True))
-        self._bound = (table, pairs)
-        return pairs
+        handlers = map(by_number.__getitem__, self.numbers)
+        steps = list(zip(handlers, self.operands, range(1, len(self.numbers) + 1), strict=True))
+        self._bound = (table, steps)
+        return steps
 
 
 _MISSING = (UNEXPECTED,)

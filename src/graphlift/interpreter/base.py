@@ -36,8 +36,11 @@ assert handlers is not None
 
 _FUSED: dict[tuple[Handler, ...], Handler] = {}
 
+#: A handler, its operand, and the index of the next step.
+Step = tuple[Handler, Any, int]
+
 #: What `_carefully` made.
-_careful_steps: ByCode[list[tuple[Handler, Any]]] = ByCode()
+_careful_steps: ByCode[list[Step]] = ByCode()
 
 
 def fuse(handlers: tuple[Handler, ...]) -> Handler:
@@ -137,19 +140,19 @@ class InstructionTranslatorBase(Translator):
             steps = self._announced(steps)
         if self.capture.careful:
             steps = self._carefully(steps)
-        ip = frame.ip
+        rest: Any = iter(steps)  # a list's iterator can be put anywhere, which is the fastest way to jump
+        rest.__setstate__(frame.ip)
         while True:
             try:
-                while True:
-                    handler, operand = steps[ip]
-                    frame.ip = ip = ip + 1
+                for handler, operand, frame.ip in rest:
                     moved = handler(self, operand)
                     if moved is not None:
                         if moved < 0:
-                            return moved
-                        ip = moved
+                            return moved  # type: ignore[no-any-return]
+                        rest.__setstate__(moved)
+                raise AssertionError("code that runs past its end")
             except ObservedException as error:
-                ip = unwind.enter_handler(self, error)
+                rest.__setstate__(unwind.enter_handler(self, error))
             except RecursionError:
                 break  # so that the cut does not hold, as its context, the frames that were too many
             except Unsupported as error:
@@ -175,7 +178,7 @@ class InstructionTranslatorBase(Translator):
         frame = UserFrame(code.co_filename, self.line(), code.co_name)
         error.leaves(Place(frame, position), files.is_machinery(code.co_filename))
 
-    def _carefully(self, steps: list[tuple[Handler, Any]]) -> list[tuple[Handler, Any]]:
+    def _carefully(self, steps: list[Step]) -> list[Step]:
         """The steps, each taking a snapshot first; made once a code, where nobody watches or forces cuts."""
         forced, decoded = self.capture.forced, self.frame.decoded
         shared = forced is None and not events.listening(events.Step)
@@ -197,7 +200,7 @@ class InstructionTranslatorBase(Translator):
 
             return run
 
-        made = [(careful(index, handler), operand) for index, (handler, operand) in enumerate(steps)]
+        made = [(careful(behind - 1, handler), operand, behind) for handler, operand, behind in steps]
         known[decoded.code] = made
         return made
 
@@ -218,7 +221,7 @@ class InstructionTranslatorBase(Translator):
             cut.frames.clear()
         cut.frames.append(self)
 
-    def _announced(self, steps: list[tuple[Handler, Any]]) -> list[tuple[Handler, Any]]:
+    def _announced(self, steps: list[Step]) -> list[Step]:
         decoded = self.frame.decoded
 
         def announce(index: int, handler: Handler) -> Handler:
@@ -230,7 +233,7 @@ class InstructionTranslatorBase(Translator):
 
             return run
 
-        return [(announce(index, handler), operand) for index, (handler, operand) in enumerate(steps)]
+        return [(announce(behind - 1, handler), operand, behind) for handler, operand, behind in steps]
 
     # --- places ----------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ from graphlift.variables.builder import maker, wraps_if
 from graphlift.variables.cells import CellVariable
 from graphlift.variables.object_methods import OBJECT_METHODS
 from graphlift.variables.slots import attributes, items, operators
-from graphlift.variables.slots.binding import bind_arguments
+from graphlift.variables.slots.binding import bind_arguments, bind_positional
 from graphlift.variables.slots.type_lookup import anchor
 
 
@@ -183,11 +183,14 @@ class FunctionVariable(VariableTracker):
                 return self._constant_result(tx, real, args, kwargs)
             self._check_may_inline(tx, real)
             self.is_plain = model is None
-        bound = bind_arguments(
-            tx, self.code, self.qualname(), args, kwargs, lambda at, name: self.default(tx, at, name)
-        )
-        made: Any = tx.inline(self, self.code, bound, self.closure, self.module_globals)
-        if self.code.co_flags & CO_GENERATOR:
+        code = self.code
+        bound = None if kwargs else bind_positional(code, args)
+        if bound is None:
+            bound = bind_arguments(
+                tx, code, self.qualname(), args, kwargs, lambda at, name: self.default(tx, at, name)
+            )
+        made: Any = tx.inline(self, code, bound, self.closure, self.module_globals)
+        if code.co_flags & CO_GENERATOR:
             names = self._name_now("__name__"), self._name_now("__qualname__")
             if names != (self.code.co_name, self.code.co_qualname):
                 made.names = names

@@ -10,13 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 
+_COLLECTING: Final = CO_VARARGS | CO_VARKEYWORDS
+
 #: Gives the default of a parameter by (position, name), or None when it has none.
 Defaults = Callable[[int, str], "Var | None"]
+
+
+def bind_positional(code: CodeType, args: Sequence[Var]) -> dict[str, Var] | None:
+    """As `bind_arguments` where each parameter is positional and filled by an argument; else None."""
+    if len(args) == code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & _COLLECTING:
+        return dict(zip(code.co_varnames, args, strict=False))
+    return None
 
 
 def bind_arguments(
@@ -34,10 +43,9 @@ def bind_arguments(
 
     Raises a TypeError in the user's program where CPython does.
     """
-    names = code.co_varnames
-    count = code.co_argcount
-    if not kwargs and len(args) == count and not code.co_kwonlyargcount and not code.co_flags & 0x0C:
-        return dict(zip(names, args, strict=False))
+    bound = None if kwargs else bind_positional(code, args)
+    if bound is not None:
+        return bound
     return _Binding(tx, code, qualname, args, kwargs, default_of).bound()
 
 

@@ -28,6 +28,9 @@ class Var:
 
     source: Source | None
 
+    #: ``name_hint(tx, name)``: the program stored the value under that name; None where nobody minds.
+    name_hint: Any = None
+
     def realize(self, tx: Tx) -> Any:
         """The tracker of the value's own kind, a `variables.base.VariableTracker`."""
         raise NotImplementedError

@@ -102,6 +102,17 @@ class InstructionTranslatorBase(Translator):
     null_before_callable: ClassVar[bool] = not versions.LAYOUT.null_after_callable
     send_keeps_receiver: ClassVar[bool] = versions.LAYOUT.send_keeps_receiver
 
+    # What most frames never set.
+    result: Any = None
+    #: The caller's place, which stays the same while this frame runs.
+    _caller: Where | None = None
+    bare_function: tuple[Var, CodeType, dict[str, Var]] | None = None
+    function: Var | None = None
+    operation: tuple[str, Any] | None = None
+    last: LastCall | None = None
+    _announced_last: LastCall | None = None
+    snapshot: Snapshot | None = None
+
     def __init__(self, capture: Capture, frame: FrameState, parent: InstructionTranslatorBase | None) -> None:
         self.capture = capture
         self.heap = capture.heap
@@ -115,15 +126,6 @@ class InstructionTranslatorBase(Translator):
         self.symbolic_locals = frame.symbolic_locals
         self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
-        self.result: Any = None
-        #: The caller's place, which stays the same while this frame runs.
-        self._caller: Where | None = None
-        self.bare_function = None
-        self.function: Var | None = None
-        self.operation = None
-        self.last: LastCall | None = None
-        self._announced_last: LastCall | None = None
-        self.snapshot: Snapshot | None = None
 
     # --- the loop --------------------------------------------------------------------------
 
@@ -296,9 +298,8 @@ class InstructionTranslatorBase(Translator):
 
     def named(self, value: Var, name: str) -> None:
         """The program stored `value` under `name`: a graph node without a name takes it."""
-        hint = getattr(value, "name_hint", None)
-        if hint is not None:
-            hint(self, name)
+        if value.name_hint is not None:
+            value.name_hint(self, name)
 
     def missing(self, what: str) -> NoReturn:
         """Break: an opcode whose work is not modelled."""

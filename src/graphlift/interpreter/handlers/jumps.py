@@ -7,6 +7,7 @@ from collections.abc import Callable
 from graphlift.interpreter.dispatch import Handler, Translator, family, handler
 from graphlift.protocol import Var
 from graphlift.reasons import Reason
+from graphlift.variables.constant import ConstantVariable
 from graphlift.variables.slots import operators
 
 
@@ -26,6 +27,10 @@ def JUMP_BACKWARD(tx: Translator, target: int) -> int:
 
 def generic_jump(tx: Translator, value: Var) -> bool:
     """The truth of what is branched on; a break when only the running graph could tell."""
+    if type(value) is ConstantVariable:
+        plain = value.value
+        if plain is True or plain is False or plain is None:
+            return plain is True
     truth = operators.truth(tx, value)
     if isinstance(truth, bool):
         return truth

@@ -48,7 +48,8 @@ def STORE_FAST(tx: Translator, name: str) -> None:
         tx.symbolic_locals.pop(name, None)
     else:
         tx.symbolic_locals[name] = value
-        tx.named(value, name)
+        if value.name_hint is not None:
+            value.name_hint(tx, name)
 
 
 @handler
@@ -130,7 +131,12 @@ def DELETE_DEREF(tx: Translator, name: str) -> None:
 
 def load_global(tx: Translator, name: str) -> Var:
     """The value of a global or builtin name; NameError in the user's program when there is none."""
-    value = namespace.lookup(tx, tx.frame.module_globals, name, GlobalSource)
+    handle = tx.frame.module_globals
+    entry = None if handle.table is None else handle.table.get(name)
+    if entry is not None:  # as `lookup` would find it
+        known: Var = entry[1]
+        return known
+    value = namespace.lookup(tx, handle, name, GlobalSource)
     if value is None:
         value = namespace.lookup(tx, tx.builtins_handle(), name, GlobalSource)
         if value is None:
@@ -141,11 +147,13 @@ def load_global(tx: Translator, name: str) -> Var:
 @handler
 def LOAD_GLOBAL(tx: Translator, operand: tuple[str, bool]) -> None:
     name, push_null = operand
-    if push_null and tx.null_before_callable:
-        tx.stack.append(NULL)
-    tx.stack.append(load_global(tx, name))
-    if push_null and not tx.null_before_callable:
-        tx.stack.append(NULL)
+    stack = tx.stack
+    if not push_null:
+        stack.append(load_global(tx, name))
+    elif tx.null_before_callable:
+        stack += (NULL, load_global(tx, name))
+    else:
+        stack += (load_global(tx, name), NULL)
 
 
 @handler

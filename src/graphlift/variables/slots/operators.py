@@ -13,7 +13,7 @@ from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.variables.base import NOT_IMPLEMENTED, NotImplementedType, VariableTracker, c_name
 from graphlift.variables.constant import ConstantVariable
-from graphlift.variables.folding import FOLDABLE, fold, fold_binary
+from graphlift.variables.folding import FOLDABLE, fold_binary
 from graphlift.variables.slots import iteration
 from graphlift.variables.slots.numbers import repeat_count
 from graphlift.variables.slots.truth import is_true, truth
@@ -183,7 +183,10 @@ def compare(tx: Tx, op: str, a: Var, b: Var) -> VariableTracker:
     if type(left) is ConstantVariable and type(right) is ConstantVariable:
         x, y = left.value, right.value
         if type(x) in FOLDABLE and type(y) in FOLDABLE:
-            return fold(tx, COMPARE[op], x, y)
+            try:
+                return ConstantVariable(COMPARE[op](x, y))
+            except Exception as error:
+                tx.raise_real(error)
     swapped = SWAPPED[op]
     right_tried = _is_below(tx, right, left)
     result: VariableTracker | NotImplementedType = NOT_IMPLEMENTED

@@ -113,10 +113,13 @@ for _cls in CONSTANT_TYPES:
 
 
 def _rule(value: object) -> Wrap | None:
-    wrap = _BY_CLASS.get(type(value))
-    if wrap is None:
-        wrap = next((w for _, test, w in _BY_TEST if test(value)), None)
-    return wrap
+    known = _BY_CLASS.get(type(value))
+    if known is not None:
+        return known
+    for _, test, wrap in _BY_TEST:
+        if test(value):
+            return wrap
+    return None
 
 
 class Builder:

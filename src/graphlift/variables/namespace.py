@@ -23,6 +23,8 @@ from graphlift.sources import DictKeySource, KeySource, Source, is_own_name
 #: Guard kinds that this module uses.
 ABSENT, HAS_KEY, KEYS, NAMES = "absent", "has_key", "keys", "names"
 
+_NOTHING: Final[Any] = object()
+
 #: A dictionary with this key holds global names.
 BUILTINS: Final = "__builtins__"
 
@@ -124,13 +126,17 @@ def lookup(tx: Tx, handle: Handle, key: Hashable, kind: type[Source] = KeySource
     ):
         return None
     real: dict[Any, Any] = handle.real
-    if _has(real, key):
+    if type(real) is dict:
+        found = real.get(key, _NOTHING)
+    else:
+        found = _get(real, key) if _has(real, key) else _NOTHING
+    if found is not _NOTHING:
         if handle.source is None:  # a namespace of graphlift's own: nobody changes it
-            value = tx.make.from_value(_get(real, key), None)
+            value = tx.make.from_value(found, None)
         else:
             source = handle.source.child(kind, key)
             tx.present(source)
-            value = tx.make.lazy(_get(real, key), source)
+            value = tx.make.lazy(found, source)
         _note_read(handle, handle.table, key, (_key_var(tx, handle, key), value))
         return value
     if handle.source is not None:

@@ -24,8 +24,11 @@ import torch
 
 QUESTION = "warm call"
 
-#: What a warm call may take, in seconds; where there is none, a tenth of torch.compile's.
+#: What a warm call may take on Python 3.12, in seconds; where there is none, a tenth of torch.compile's.
 TARGETS = {"two tensors": 0.3e-6, "100 linear layers": 4e-6, "400 linear layers": 15e-6}
+
+#: What those of modules are multiplied by: 3.11 and 3.13.0 have no way to be told of changes.
+ALLOWANCE = 1.5 if sys.version_info[:2] == (3, 11) or sys.version_info[:3] == (3, 13, 0) else 1.0
 
 
 def cold_seconds(function: engines.Function, args: Sequence[Any], calls: int = 30) -> float:
@@ -52,6 +55,8 @@ def measure(name: str, rounds: int) -> Iterator[rows.Row]:
         return cold_seconds(compiled[engine.name], args)
 
     bound = TARGETS.get(name)
+    if bound is not None and "linear" in name:
+        bound *= ALLOWANCE
     target = rows.Target("times less", 10) if bound is None else rows.Target("at most", bound)
     yield rows.Row(QUESTION, name, engines.alternating(hot, rounds), target=target)
     yield rows.Row(QUESTION, f"{name}, caches cold", engines.alternating(cold, 2))

@@ -73,9 +73,12 @@ new_slot(PyObject *Py_UNUSED(module), PyObject *cls)
 static PyObject *
 has_only_strings(PyObject *Py_UNUSED(module), PyObject *cls)
 {
+    if (PyDict_CheckExact(cls)) {
+        return PyBool_FromLong(gl_dict_has_only_strings((PyDictObject *)cls));
+    }
     PyObject *mro = PyType_Check(cls) ? ((PyTypeObject *)cls)->tp_mro : NULL;
     if (mro == NULL) {
-        PyErr_SetString(PyExc_TypeError, "has_only_strings() takes a class");
+        PyErr_SetString(PyExc_TypeError, "has_only_strings() takes a class or a dict");
         return NULL;
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
@@ -123,7 +126,7 @@ static PyMethodDef functions[] = {
     {"is_read_only", is_read_only, METH_O, "Whether a member descriptor refuses to be set."},
     {"new_slot", new_slot, METH_O, "The address of the C function by which a class makes its objects."},
     {"has_only_strings", has_only_strings, METH_O,
-     "Whether the tables of names of a class and its bases are known to hold exact strings only."},
+     "Whether a dict, or the tables of names of a class and its bases, are known to have exact strings for keys only."},
     {"set_metaclass", set_metaclass, METH_VARARGS,
      "Make a class an instance of a base of its metaclass that is laid out alike."},
     {"hide_subclass", hide_subclass, METH_O, "Take a class off what `__subclasses__()` of its bases gives."},

@@ -69,9 +69,9 @@ def item_slots(cls: type, /) -> tuple[bool, bool, bool]:
 def new_slot(cls: type, /) -> int:
     """The address of the C function by which a class makes its objects (`tp_new`)."""
 
-def has_only_strings(cls: type, /) -> bool:
-    """Whether the tables of names of a class and its bases are known to hold exact strings only, so that a
-    look-up compares by no code of the user's."""
+def has_only_strings(table: type | dict[Any, Any], /) -> bool:
+    """Whether a dict, or the tables of names of a class and its bases, are known to have exact strings for
+    keys only, so that a look-up compares by no code of the user's."""
 
 def looks_up_generically(method: object, /) -> bool:
     """Whether a `__getattribute__` of a class in C does what that of object does."""

@@ -50,6 +50,20 @@ INPLACE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     symbol: getattr(operator, f"i{_stem(function)}") for symbol, function in BINARY.items()
 }
 
+_NUMBERS: Final = (int, float, complex)
+
+
+def numbers_lack(op: str, left: type, right: type) -> bool:
+    """Whether two classes of builtin numbers answer ``NotImplemented`` to an operator or ordering."""
+    if not (issubclass(left, _NUMBERS) and issubclass(right, _NUMBERS)):
+        return False
+    if op in ("&", "|", "^", "<<", ">>"):
+        return not (issubclass(left, int) and issubclass(right, int))
+    if op in ("//", "%", "<", "<=", ">", ">="):
+        return issubclass(left, complex) or issubclass(right, complex)
+    return op == "@"
+
+
 #: The comparison that the right operand is asked for.
 SWAPPED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

@@ -202,3 +202,72 @@ def test_index_of_a_derived_class_in_a_tensor_operation(index, x):
     compiled = graphlift.compile(run, backend="eager")
     for operation in operations:
         assert str(compiled(x, operation)) == str(run(x, operation))
+
+
+IN_PLACE = ["+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "<<=", ">>=", "&=", "|=", "^="]
+OPERANDS = [1, 2.5, True, "a", None, (1,), 1j, b"a", [1], {1: 2}, {1}, Integer(2), Real(2.5)]
+
+
+@pytest.mark.parametrize("sign", IN_PLACE)
+def test_in_place(sign):
+    names: dict[str, Any] = {}
+    text = (
+        f"def run(x, a, b):\n try:\n  a {sign} b\n except Exception as e:\n  return x + 1, type(e), str(e)\n"
+    )
+    exec(text + " return x + 1, a, type(a)", names)
+    run = names["run"]
+    x = torch.ones(1)
+    for left in OPERANDS:
+        for right in OPERANDS:
+            if type(left) is bytes and isinstance(right, (Integer, Real)):
+                continue  # the error of bytes names the builtin class
+            expected = run(x, fresh(left), fresh(right))
+            graphlift.reset()
+            found = graphlift.compile(run, backend="eager")(x, fresh(left), fresh(right))
+            assert str(found) == str(expected), (left, right)
+
+
+def test_in_place_with_numbers_that_are_not_fixed():
+    def run(x, a, b):
+        try:
+            a |= b
+        except TypeError as error:
+            return x + 1, str(error)
+        return x + a, ""
+
+    compiled = graphlift.compile(run, backend="eager")
+    x = torch.ones(1)
+    for a, b in ((1.5, 2.5), (2.5, 3.5), (3.5, 4.5), (1, 2), (4, 8), (5, 16), (1, 2.5)):
+        assert compiled(x, a, b) == run(x, a, b)
+
+
+class Ordered(int):
+    def __lt__(self, other):
+        return NotImplemented
+
+    def __add__(self, other):
+        return NotImplemented
+
+
+class Shown(int):
+    def __repr__(self):
+        return "shown"
+
+
+def test_numbers_of_derived_classes_beside_plain_ones():
+    three, half = Integer(3), Real(0.5)
+
+    def run(x, n):
+        found = [three * n, n * three, three % n, three < n, n > three, max(three, n), half < n, three == n]
+        found += [divmod(2.5, three), divmod(three, 2.5), divmod(three, n)]
+        try:
+            found.append(Ordered(5) < n)
+            found.append(Ordered(5) + n)
+        except TypeError as error:
+            found.append(str(error))
+        return x + 1, found, f"{Shown(1)} {Shown(1):3}", format(Shown(2)), f"{three}", f"{half:.2f}"
+
+    compiled = graphlift.compile(run, backend="eager")
+    x = torch.ones(1)
+    for n in (5, 6, 7, 2):
+        assert compiled(x, n) == run(x, n)

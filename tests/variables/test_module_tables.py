@@ -121,3 +121,59 @@ def test_a_module_with_an_entry_that_nobody_looks_into_is_watched():
     assert compiled(x).tolist() == [2.0]
     del model.w
     assert compiled(x).tolist() == [1.0]
+
+
+class Key:
+    """Hashes like a name, and counts how often it is compared."""
+
+    asked = 0
+
+    def __init__(self, name):
+        self.name = name
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __eq__(self, other):
+        Key.asked += 1
+        return other == self.name
+
+
+def test_tables_with_other_keys_than_names():
+    model = nn.Module()
+    model.w = nn.Parameter(torch.ones(2))
+    model._parameters[Key("b")] = torch.full((2,), 3.0)
+
+    def read(x):
+        return x + 1, model.w, model.b
+
+    compiled = graphlift.compile(read, backend="eager", fullgraph=True)
+    for _ in range(3):
+        assert [t.tolist() for t in compiled(torch.ones(2))] == [t.tolist() for t in read(torch.ones(2))]
+
+
+def test_a_second_name_of_a_table_is_another_place():
+    model = nn.Module()
+    model.w = nn.Parameter(torch.ones(2))
+    model.tables = [model._parameters]
+    holder = {"namespace": vars(model), "table": model._parameters}
+
+    def read(x, table):
+        return x + model.w, holder["table"]["w"], model.tables[0]["w"], table["w"], "w" in holder["namespace"]
+
+    compiled = graphlift.compile(read, backend="eager")
+    x = torch.zeros(2)
+
+    def same(table):
+        found, expected = compiled(x, table), read(x, table)
+        assert [str(part) for part in found] == [str(part) for part in expected]
+
+    same(model._parameters)
+    same(model._parameters)
+    holder["table"] = {"w": torch.full((2,), 7.0)}
+    same(model._parameters)
+    model.tables[0] = {"w": torch.full((2,), 8.0)}
+    same(model._parameters)
+    same({"w": torch.full((2,), 9.0)})
+    holder["namespace"] = {"w": 1}
+    same(model._parameters)

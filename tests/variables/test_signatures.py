@@ -139,3 +139,64 @@ def test_what_a_signature_follows_from_may_change_between_calls():
     for change in changes:
         change()
         assert compiled(x) == read(x), change.__name__
+
+
+def test_what_the_program_wrote_inside_counts():
+    def subject(p, q=2) -> int:
+        pass
+
+    def without_annotations(x):
+        del subject.__annotations__
+        return x + 1, str(inspect.signature(subject))
+
+    def with_many_defaults(x):
+        subject.__defaults__ = (1, 2, 3, 4)
+        try:
+            return x + 1, str(inspect.signature(subject))
+        finally:
+            subject.__defaults__ = (2,)
+
+    for run in (without_annotations, with_many_defaults):
+        expected = run(torch.ones(1))
+        subject.__annotations__ = {"return": int}
+        assert graphlift.compile(run, backend="eager")(torch.ones(1)) == expected
+
+
+class Answering(dict):
+    def get(self, key, default=None):
+        return "mine"
+
+
+def test_dictionaries_with_ways_of_their_own():
+    def keyed(*, p=1):
+        pass
+
+    keyed.__kwdefaults__ = Answering(p=1)
+
+    def run(x):
+        return x + 1, str(inspect.signature(keyed))
+
+    assert graphlift.compile(run, backend="eager")(torch.ones(1)) == run(torch.ones(1))
+
+
+def test_parts_of_the_module_that_are_replaced(monkeypatch):
+    def subject(p: int, q):
+        pass
+
+    class Other(inspect.Parameter):
+        def __str__(self):
+            return "other"
+
+    def run(x):
+        return x + 1, str(inspect.signature(subject))
+
+    compiled = graphlift.compile(run, backend="eager")
+    x = torch.ones(1)
+    assert compiled(x) == run(x)
+    monkeypatch.setattr(inspect.Signature, "_parameter_cls", Other)
+    assert compiled(x) == run(x) == (x + 1, "(other, other)")
+    monkeypatch.undo()
+    monkeypatch.setattr(inspect, "get_annotations", lambda *args, **kwargs: {"p": "patched"})
+    assert compiled(x) == run(x)
+    monkeypatch.undo()
+    assert compiled(x) == run(x)

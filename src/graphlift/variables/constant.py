@@ -7,10 +7,10 @@ import operator
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import BuiltinFunctionType, ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
 from graphlift.guards.places import plain_repr
-from graphlift.operators import BINARY_METHODS, COMPARE, UNARY
+from graphlift.operators import COMPARE, UNARY, numbers_lack
 from graphlift.protocol import Codegen, Tx
 from graphlift.reasons import Reason
 from graphlift.sources import Source
@@ -250,7 +250,7 @@ class ConstantVariable(VariableTracker):
                 if type(other.value) in FOLDABLE
                 else NOT_IMPLEMENTED
             )
-        part: VariableTracker | None = getattr(other, "storage", None)
+        part: Any = getattr(other, "storage", None)
         if op == "%" and self.is_text():
             if part is not None and part.python_type(tx) is tuple:  # C asks whether it is one, or below
                 other = part
@@ -258,14 +258,24 @@ class ConstantVariable(VariableTracker):
             if value is not UNKNOWN:
                 return fold_binary(tx, op, self.value, value)
             return self.call_method(tx, "__mod__", [other], {})
-        taken = _TAKEN_BY.get(type(self.value), ()) if hasattr(self.value, BINARY_METHODS[op]) else ()
-        if isinstance(part, ConstantVariable) and type(part.value) in taken:
+        if self._takes(part, op):
             return fold_binary(tx, op, self.value, part.value)
         return NOT_IMPLEMENTED
+
+    def _takes(self, part: Any, op: str) -> TypeGuard[ConstantVariable]:
+        """Whether it is a number that can be asked about another one, the builtin part of a derived one."""
+        return (
+            isinstance(part, ConstantVariable)
+            and type(part.value) in _TAKEN_BY.get(type(self.value), ())
+            and not numbers_lack(op, type(self.value), type(part.value))
+        )
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
         if isinstance(other, ConstantVariable) and {type(self.value), type(other.value)} <= FOLDABLE:
             return fold_binary(tx, op, other.value, self.value)
+        part: Any = getattr(other, "storage", None)
+        if self._takes(part, op):
+            return fold_binary(tx, op, part.value, self.value)
         return NOT_IMPLEMENTED
 
     def concat(self, tx: Tx, other: VariableTracker) -> VariableTracker | NotImplementedType:
@@ -288,6 +298,9 @@ class ConstantVariable(VariableTracker):
             and type(other.value) in FOLDABLE
         ):
             return fold(tx, COMPARE[op], self.value, other.value)
+        part: Any = getattr(other, "storage", None)
+        if self._takes(part, op):
+            return fold(tx, COMPARE[op], self.value, part.value)
         return NOT_IMPLEMENTED
 
     def reconstruct(self, codegen: Codegen) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import torch
 
-from graphlift.operators import BINARY
+from graphlift.operators import BINARY, INPLACE
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import ObjectSource, StateSource
@@ -142,11 +142,11 @@ def _read_limit(_: object) -> int:
 _LIMIT: Final = (0, "digits of integers")
 
 
-def fold_binary(tx: Tx, op: str, left: Any, right: Any) -> VariableTracker:
-    """``left op right`` of foldable host values."""
+def fold_binary(tx: Tx, op: str, left: Any, right: Any, *, inplace: bool = False) -> VariableTracker:
+    """``left op right`` of foldable host values; in place errors are worded another way."""
     if op in _MAY_GROW and result_size(op, left, right) > SIZE_LIMIT:
         tx.fail(Reason.UNSUPPORTED_OPERATION, f"a very large result of {op!r}")
-    return fold(tx, BINARY[op], left, right)
+    return fold(tx, (INPLACE if inplace else BINARY)[op], left, right)
 
 
 _MAY_GROW: Final = frozenset(("*", "**", "<<", "%"))

@@ -322,6 +322,12 @@ class FunctionVariable(VariableTracker):
                 handle.namespace = namespace.handle_at(tx, own, source)
         return handle.namespace
 
+    def is_written(self, name: str) -> bool:
+        """Whether the program wrote to one of its fields, or deleted it."""
+        slots = self.handle.slots
+        field = _FIELDS[name]
+        return slots is not None and (field in (slots.table or ()) or field in (slots.removed or ()))
+
     def _written(self, name: str) -> Var | None:
         slots = self.handle.slots
         if slots is None or not slots.table:

@@ -221,7 +221,7 @@ def record(
     try:
         result = graph.call(target, args, kwargs or {}, method=method, where=tx.where())
     except MetaError as error:
-        if graph.took_derived and isinstance(error.error, TypeError):
+        if graph.took_derived:
             tx.fail(Reason.NO_TENSOR_MODEL, "a failing call, whose error may name a derived class")
         if graph.grad_enabled:
             _fix_leaves(tx, (args, kwargs or {}))

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from graphlift.polyfills import inspecting as polyfills
 from graphlift.protocol import Tx
+from graphlift.sources import GlobalSource
 from graphlift.variables import namespace
 from graphlift.variables.functions import FunctionVariable, models
 from graphlift.variables.methods import BoundMethodVariable
@@ -29,6 +30,18 @@ def _unwrap(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 
 #: What the short way to a signature makes objects of, with the initialisers that it stands for.
 _MADE: Final = tuple((cls, vars(cls)["__init__"]) for cls in (inspect.Signature, inspect.Parameter))
+
+#: Functions of the module that it stands for.
+_STANDS_FOR: Final = {
+    name: vars(inspect)[name]
+    for name in (
+        "_signature_from_function", "_signature_bound_method", "_signature_is_functionlike",
+        "get_annotations", "isfunction", "unwrap",
+    )
+}  # fmt: skip
+
+#: What of a function the program may have written to, past what exists.
+_FIELDS: Final = ("__code__", "__defaults__", "__kwdefaults__", "__annotations__")
 
 #: What in the namespace of a function decides on its signature before its code does.
 _TELLING: Final = (
@@ -68,6 +81,10 @@ def _is_plain(tx: Tx, function: FunctionVariable, is_method: bool) -> bool:
     real, code = function.real, function.code
     if real is None or code is not real.__code__ or len(real.__defaults__ or ()) > code.co_argcount:
         return False
+    if any(function.is_written(name) for name in _FIELDS):
+        return False
+    if type(real.__annotations__) is not dict or type(real.__kwdefaults__) not in (dict, type(None)):
+        return False
     if (is_method and not code.co_argcount) or any(name[0] == "." for name in code.co_varnames):
         return False  # an error, and an argument of a comprehension
     own = function.instance_dict(tx)
@@ -76,5 +93,18 @@ def _is_plain(tx: Tx, function: FunctionVariable, is_method: bool) -> bool:
     for cls, initialiser in _MADE:
         found = type_lookup(tx, cls, "__init__")
         if found is None or found.raw is not initialiser:
+            return False
+    return _is_as_it_was(tx)
+
+
+def _is_as_it_was(tx: Tx) -> bool:
+    """Whether what the short way stands for was not replaced by anybody; guarded."""
+    parameter = type_lookup(tx, inspect.Signature, "_parameter_cls")
+    if parameter is None or getattr(parameter.value(tx).realize(tx), "value", None) is not inspect.Parameter:
+        return False
+    module = tx.globals_handle(vars(inspect), None)
+    for name, function in _STANDS_FOR.items():
+        found: Any = namespace.lookup(tx, module, name, GlobalSource)
+        if found is None or getattr(found.realize(tx), "real", None) is not function:
             return False
     return True

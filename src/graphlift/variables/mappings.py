@@ -487,7 +487,7 @@ def dict_storage(
 
     Where looking for a key could run user code it is read as a whole.
     """
-    handle = tx.heap.handle_of(value, source)
+    handle = namespace.handle_at(tx, value, source)  # it may have been met as a namespace
     if handle.table is None and not namespace.has_plain_keys(value):
         if kind is OrderedDict:
             refuse_open_order(tx)

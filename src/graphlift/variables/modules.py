@@ -15,6 +15,7 @@ import torch
 from torch.nn.modules import module as module_file
 from torch.nn.modules.lazy import LazyModuleMixin
 
+from graphlift import _C
 from graphlift.guards.kinds.modules import TABLES
 from graphlift.heap import Handle
 from graphlift.protocol import Tx, Var
@@ -87,12 +88,14 @@ class ModuleVariable(UserDefinedObject):
         """A parameter, buffer or submodule of a module that existed and was not written to, with one
         assumption for all that is looked into on the way; None: it is to be looked for step by step."""
         own = self.instance_dict(tx)
-        if own is None or own.source is None or own.dirty or type(own.real) is not dict or name in own.real:
+        if own is None or own.source is None or own.dirty or not _has_only_strings(own.real):
+            return None
+        if name in own.real:
             return None
         for passed, table in enumerate(TABLES):
             entries = own.real.get(table)
             known = tx.heap.known(entries)
-            if type(entries) is not dict or (known is not None and known.dirty):
+            if not _has_only_strings(entries) or (known is not None and known.dirty):
                 return None
             if name in entries:
                 return self._entry_of(tx, own.source, name, passed, entries)
@@ -100,12 +103,10 @@ class ModuleVariable(UserDefinedObject):
 
     def _entry_of(
         self, tx: Tx, own: Source, name: str, passed: int, entries: dict[str, object]
-    ) -> VariableTracker | None:
+    ) -> VariableTracker:
         """``entries[name]``, the first tables having been passed."""
         handle = namespace.handle_at(tx, entries, own.child(AttrSource, TABLES[passed]))
         if handle.table is None:
-            if not namespace.has_plain_keys(entries):
-                return None
             handle.table = {}
         tx.guard("registered", own, name, passed)
         entry = namespace.lookup(tx, handle, name)
@@ -190,6 +191,11 @@ class ModuleVariable(UserDefinedObject):
             return super().invoke(tx, name, args, kwargs)
         result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, args, kwargs)
         return result
+
+
+def _has_only_strings(table: object) -> bool:
+    """Whether it is a plain dictionary in which looking for a name runs no code of the program's."""
+    return type(table) is dict and _C.has_only_strings(table)
 
 
 def _entry(tx: Tx, entries: VariableTracker, name: str) -> VariableTracker | None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 
 from graphlift.graph_value import SymValue
-from graphlift.operators import BINARY, COMPARE, UNARY
+from graphlift.operators import BINARY, COMPARE, UNARY, numbers_lack
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
 from graphlift.sources import Source
@@ -86,13 +86,17 @@ class SymNodeVariable(VariableTracker):
     # --- operators -------------------------------------------------------------------------
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        return _binary(tx, op, self, other) if _is_value(other) else NOT_IMPLEMENTED
+        if not _is_value(other) or _lacks(tx, op, self, other):
+            return NOT_IMPLEMENTED
+        return _binary(tx, op, self, other)
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        return _binary(tx, op, other, self) if _is_value(other) else NOT_IMPLEMENTED
+        if not _is_value(other) or _lacks(tx, op, other, self):
+            return NOT_IMPLEMENTED
+        return _binary(tx, op, other, self)
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
-        if not _is_value(other):
+        if not _is_value(other) or _lacks(tx, op, self, other):
             return NOT_IMPLEMENTED
         first, second = _operand(tx, self), _operand(tx, other)
         followed = isinstance(other, SymNodeVariable) or type(second) in _NUMBERS
@@ -165,6 +169,10 @@ def _is_value(var: VariableTracker) -> bool:
         and type(var.value) in FOLDABLE
         and type(var.value) not in _NO_NUMBERS
     )
+
+
+def _lacks(tx: Tx, op: str, left: VariableTracker, right: VariableTracker) -> bool:
+    return numbers_lack(op, left.python_type(tx), right.python_type(tx))
 
 
 def _is_finite(tx: Tx, var: VariableTracker) -> bool:

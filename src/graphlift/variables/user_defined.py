@@ -8,7 +8,7 @@ builtin type: they have a second tracker, `storage`, for the builtin part. Attri
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import BuiltinFunctionType, MemberDescriptorType
 from typing import Any, Final
 
@@ -21,7 +21,9 @@ from graphlift.operators import (
     COMPARE_METHODS,
     INPLACE_METHODS,
     REFLECTED_METHODS,
+    SWAPPED,
     UNARY_METHODS,
+    numbers_lack,
 )
 from graphlift.protocol import Codegen, Tx, Var
 from graphlift.reasons import Reason
@@ -492,11 +494,13 @@ class UserDefinedObject(VariableTracker):
         if attr.binding is Binding.C_METHOD:
             if self.storage is None:
                 self.refuse(tx, f"{name!r} of a class written in C")
-            if _declines(self.storage, other, slot == "compare" and op not in ("==", "!=")):
+            if _declines(tx, self.storage, op, other):
                 return NOT_IMPLEMENTED
             if isinstance(other, UserDefinedObject) and other.storage is not None:
                 other = other.storage
             result = getattr(self.storage, slot)(tx, op, other)
+            if other.symbolic and isinstance(result, NotImplementedType) and slot in _FROM_THE_RIGHT:
+                result = _FROM_THE_RIGHT[slot](tx, op, self.storage, other)
             return self if result is self.storage else result
         plain = slot == "compare" or (slot == "binary" and not self._may_be_sequences(op, other))
         if plain and attr.binding is Binding.FUNCTION and tx.takes(name, self):
@@ -532,18 +536,24 @@ class UserDefinedObject(VariableTracker):
 
 _NUMBERS: Final = (int, float, complex)
 
+#: How a number that is not fixed answers for one of a derived class on the other side.
+_FROM_THE_RIGHT: Final[dict[str, Callable[..., Any]]] = {
+    "binary": lambda tx, op, number, other: other.rbinary(tx, op, number),
+    "rbinary": lambda tx, op, number, other: other.binary(tx, op, number),
+    "compare": lambda tx, op, number, other: other.compare(tx, SWAPPED[op], number),
+}
 
-def _declines(number: Any, other: Any, ordering: bool) -> bool:
+
+def _declines(tx: Tx, number: Any, op: str, other: Any) -> bool:
     """Whether a number of a derived class answers ``NotImplemented``: the error names that class."""
     if not isinstance(number, ConstantVariable) or not isinstance(number.value, _NUMBERS):
         return False
     if isinstance(other, UserDefinedObject) and other.storage is not None:
         other = other.storage
-    if not isinstance(other, ConstantVariable):
+    if not isinstance(other, ConstantVariable) and not other.symbolic:
         return False
-    return not isinstance(other.value, _NUMBERS) or (
-        ordering and (type(number.value) is complex or type(other.value) is complex)
-    )
+    cls = other.python_type(tx)
+    return not issubclass(cls, _NUMBERS) or numbers_lack(op, type(number.value), cls)
 
 
 def _is_natural(tx: Tx, number: VariableTracker) -> bool:

@@ -20,7 +20,7 @@ from graphlift.variables.constant import ConstantVariable, beneath
 from graphlift.variables.derived_values import derived_value
 from graphlift.variables.folding import fold, is_symbolic, known, known_all
 from graphlift.variables.slots import attributes, calls, operators
-from graphlift.variables.slots.type_lookup import mro_of
+from graphlift.variables.slots.type_lookup import Binding, mro_of, type_lookup
 
 _LEFT_OUT = {"perm", "comb", "factorial", "pow", "prod", "ldexp", "floor", "ceil", "trunc"}
 
@@ -63,6 +63,12 @@ def _divmod(tx: Tx, left: Var, right: Var) -> Any:
     values = None if open_numbers else known_all(tx, (left, right), {})
     if values is not None:
         return fold(tx, divmod, *values[0])
+    parts = [_number_beneath(tx, left), _number_beneath(tx, right)]
+    if all(part.realize(tx).python_type(tx) in _DIVIDED for part in parts):
+        left, right = parts
+        values = None if open_numbers else known_all(tx, (left, right), {})
+        if values is not None:
+            return fold(tx, divmod, *values[0])
     first, second = left.realize(tx).python_type(tx), right.realize(tx).python_type(tx)
     if not (first in _DIVIDED and second in _DIVIDED):
         answer = _divided(tx, left, right)
@@ -71,6 +77,17 @@ def _divmod(tx: Tx, left: Var, right: Var) -> Any:
         names = f"'{c_name(first)}' and '{c_name(second)}'"  # that they have ``//`` is another matter
         tx.raise_(TypeError, f"unsupported operand type(s) for divmod(): {names}")
     return make_tuple(tx, [operators.binary(tx, "//", left, right), operators.binary(tx, "%", left, right)])
+
+
+def _number_beneath(tx: Tx, value: Var) -> Var:
+    """The number that one of a derived class is to ``divmod``, unless the class divides in its own way."""
+    number: Any = value.realize(tx)
+    part = getattr(number, "storage", None)
+    if not isinstance(part, ConstantVariable) or type(part.value) not in _DIVIDED:
+        return value
+    found = [type_lookup(tx, number.python_type(tx), name) for name in ("__divmod__", "__rdivmod__")]
+    plain = all(attr is not None and attr.binding is Binding.C_METHOD for attr in found)
+    return part if plain else value
 
 
 def _divided(tx: Tx, left: Var, right: Var) -> VariableTracker | NotImplementedType:

@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn
 
 import torch
 
+from graphlift import _C
 from graphlift.metadata import PLAIN_CLASSES
 from graphlift.operators import COMPARE, REFLECTED_METHODS, SWAPPED
 from graphlift.protocol import Tx, Var
@@ -64,6 +65,10 @@ def inplace(tx: Tx, op: str, a: Var, b: Var) -> VariableTracker:
     """``a op= b``: the value to store back."""
     left: VariableTracker = a.realize(tx)
     right: VariableTracker = b.realize(tx)
+    if type(left) is ConstantVariable and type(right) is ConstantVariable:
+        x, y = left.value, right.value
+        if type(x) in FOLDABLE and type(y) in FOLDABLE:
+            return fold_binary(tx, op, x, y, inplace=True)
     result = left.inplace(tx, op, right)
     if isinstance(result, NotImplementedType):
         result = _numeric(tx, op, left, right)
@@ -133,9 +138,11 @@ def _sequence(
     result = left.inplace_repeat(tx, right) if inplace else NOT_IMPLEMENTED
     if isinstance(result, NotImplementedType):
         result = _repeat(tx, left, right)
-    if isinstance(result, NotImplementedType):
-        result = _repeat(tx, right, left)
-    return result
+    if not isinstance(result, NotImplementedType) or (inplace and _C.item_slots(left.python_type(tx))[1]):
+        return (
+            result  # in place, a left operand that has anything of a sequence is the only one to be repeated
+        )
+    return _repeat(tx, right, left)
 
 
 def _repeat(

@@ -11,7 +11,7 @@ from graphlift.variables.base import UNKNOWN, VariableTracker, c_name
 from graphlift.variables.constant import SPECIAL_METHODS
 from graphlift.variables.folding import FOLDABLE, SIZE_LIMIT, fold, known
 from graphlift.variables.slots import attributes
-from graphlift.variables.slots.type_lookup import type_lookup
+from graphlift.variables.slots.type_lookup import Binding, type_lookup
 
 _NOTHING: Final = object()
 
@@ -81,6 +81,11 @@ def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
     beneath = getattr(operand, "storage", None)
     if found is not None and getattr(found.raw, "__objclass__", None) in FOLDABLE and beneath is not None:
         plain = known(tx, beneath)
+        if not how:
+            return str_(tx, a)
+        own = type_lookup(tx, cls, "__float__")
+        if own is not None and own.binding is not Binding.C_METHOD and how[-1] in "eEfFgG%":
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, "format() of a number that converts itself")
         if plain is not UNKNOWN:
             return fold(tx, _format_derived, cls.__name__, plain, how)
     if found is not None and getattr(found.raw, "__objclass__", None) is getattr(

@@ -157,9 +157,29 @@ def test_what_the_program_wrote_inside_counts():
             subject.__defaults__ = (2,)
 
     for run in (without_annotations, with_many_defaults):
+        subject.__annotations__ = {"return": int}
         expected = run(torch.ones(1))
         subject.__annotations__ = {"return": int}
         assert graphlift.compile(run, backend="eager")(torch.ones(1)) == expected
+
+
+def test_annotations_that_are_taken_away():
+    def subject(p) -> int:
+        pass
+
+    def run(x, how):
+        if how == "deleted":
+            del subject.__annotations__
+        else:
+            subject.__annotations__ = None
+        found = subject.__annotations__
+        found["p"] = str
+        return x + 1, dict(subject.__annotations__), found is subject.__annotations__
+
+    for how in ("deleted", "none"):
+        expected = run(torch.ones(1), how)
+        assert graphlift.compile(run, backend="eager")(torch.ones(1), how) == expected
+        assert subject.__annotations__ == {"p": str}
 
 
 class Answering(dict):

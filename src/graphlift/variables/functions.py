@@ -416,6 +416,8 @@ class FunctionVariable(VariableTracker):
         if not issubclass(kind, wanted) and not (is_none and kind is type(None)):
             text = _CALLED.get(name, f"a {wanted.__name__} object")
             tx.raise_(TypeError, f"{name} must be set to {text}")
+        if name == "__annotations__" and kind is type(None):
+            value = tx.make.dict([])  # type: ignore[assignment]  # what the next read would make
         self.store_field(tx, name, value)  # type: ignore[arg-type]
 
     def store_field(self, tx: Tx, name: str, value: Var) -> None:

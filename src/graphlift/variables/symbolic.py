@@ -86,16 +86,19 @@ class SymNodeVariable(VariableTracker):
     # --- operators -------------------------------------------------------------------------
 
     def binary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        other = _number_in(other)
         if not _is_value(other) or _lacks(tx, op, self, other):
             return NOT_IMPLEMENTED
         return _binary(tx, op, self, other)
 
     def rbinary(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        other = _number_in(other)
         if not _is_value(other) or _lacks(tx, op, other, self):
             return NOT_IMPLEMENTED
         return _binary(tx, op, other, self)
 
     def compare(self, tx: Tx, op: str, other: VariableTracker) -> VariableTracker | NotImplementedType:
+        other = _number_in(other)
         if not _is_value(other) or _lacks(tx, op, self, other):
             return NOT_IMPLEMENTED
         first, second = _operand(tx, self), _operand(tx, other)
@@ -160,6 +163,15 @@ class SymNodeVariable(VariableTracker):
 
 
 # --- arithmetic ----------------------------------------------------------------------------------------
+
+
+def _number_in(other: VariableTracker) -> VariableTracker:
+    """The builtin part of a number of a derived class, which is all that a builtin number asks."""
+    part: Any = getattr(other, "storage", None)
+    is_number = isinstance(part, SymNodeVariable) or (
+        isinstance(part, ConstantVariable) and isinstance(part.value, (int, float, complex))
+    )
+    return part if is_number else other
 
 
 def _is_value(var: VariableTracker) -> bool:

@@ -114,6 +114,10 @@ class Heap:
         """The handle of an existing object if the capture has met it."""
         return self._handles.get(id(real))
 
+    def knows_any(self, reals: Iterable[Any]) -> bool:
+        """Whether the capture has met one of some existing objects."""
+        return not self._handles.keys().isdisjoint(map(id, reals))
+
     # --- writing ---------------------------------------------------------------------------
 
     def splice(self, handle: Handle, start: int, stop: int, items: Sequence[Any]) -> None:

@@ -22,7 +22,9 @@ from graphlift.guards.compile import compile_guards
 from graphlift.guards.explain import failed_guard
 from graphlift.guards.guard import Guard, all_kinds
 from graphlift.guards.holding import NotGuardableError
+from graphlift.guards.kinds import modules
 from graphlift.guards.kinds.aliases import overlap_guard
+from graphlift.guards.kinds.dictionaries import Lacks
 from graphlift.guards.kinds.tensors import TensorSpec
 from graphlift.metadata import record_of
 from graphlift.sources import (
@@ -371,7 +373,7 @@ def containers():
         [{"k": 1}, {1: 1, "k": 2}, None],
     )
     yield (
-        Guard("namespace_lacks", A, (("k", "l"), ("hooks", "more"))),
+        Guard("namespace_lacks", A, (Lacks(("k", "l"), ("hooks", "more")),)),
         [{"hooks": {}, "more": OrderedDict()}, {"more": {}, "hooks": {}, "x": 1}],
         [
             {"hooks": {}, "more": {}, "k": 1},
@@ -384,20 +386,23 @@ def containers():
             3,
         ],
     )
-    yield (
-        Guard("registered", A, ("w", 1)),
-        [{"_parameters": {"x": 1}, "_buffers": {"w": 1}}, {"_buffers": {}, "_parameters": {}, "_modules": 3}],
-        [
-            {"_parameters": {}, "_buffers": {"w": 1}, "w": 1},
-            {"_parameters": {"w": None}, "_buffers": {"w": 1}},
-            {"_parameters": OrderedDict(), "_buffers": {"w": 1}},
-            {"_parameters": {}, "_buffers": OrderedDict(w=1)},
-            {"_parameters": {}},
-            {"_buffers": {"w": 1}},
-            {},
-            3,
-        ],
-    )
+    for number, (found, passed) in enumerate(
+        (("parameter", ()), ("buffer", ("_parameters",)), ("submodule", ("_parameters", "_buffers")))
+    ):
+        good: dict[str, object] = {table: {"x": 1} for table in passed}
+        good[modules.TABLES[number]] = {"w": 1}
+        yield (
+            Guard(f"{found}_entry", A, ("w",)),
+            [good, {**good, "v": 2}, {table: {} for table in modules.TABLES}],
+            [
+                {**good, "w": 1},
+                *({**good, table: {"w": None}} for table in passed),
+                *({**good, table: OrderedDict(w=1)} for table in good),
+                *({key: good[key] for key in good if key != table} for table in good),
+                {},
+                3,
+            ],
+        )
     yield Guard("absent", A, (1,)), [{}, {"1": 1}, {2: 1}], [{1: 1}, {True: 1}, {1.0: 1}]
     yield Guard("absent", A, (FN,)), [{}, {FN2: 1}], [{FN: 1}]
     # Its hash is told by Python code, but nothing is equal to it.

@@ -165,18 +165,20 @@ def _in_order(guards: Sequence[Guard]) -> list[tuple[Kind, Guard]]:
     """The order of checking: the process, then parameters themselves (cheap, and what differs most often),
     then the rest in the order in which the capture met it, then relations between places, then whether what
     nobody looked into is there."""
-    process: list[tuple[Kind, Guard]] = []
-    parameters: list[tuple[Kind, Guard]] = []
     rest: list[tuple[Kind, Guard]] = []
-    relations: list[tuple[Kind, Guard]] = []
-    presence: list[tuple[Kind, Guard]] = []
+    others: tuple[list[tuple[Kind, Guard]], ...] = ([], [], [], [])
+    parameters = others[1]
     for guard in guards:
-        kind = find_kind(guard.kind)
-        if kind.rank == 1:
-            (parameters if type(guard.source) is ParamSource else rest).append((kind, guard))
+        name, source, _, _ = guard
+        kind = find_kind(name)
+        rank = kind.rank
+        if rank != 1:
+            others[rank].append((kind, guard))
+        elif type(source) is ParamSource:
+            parameters.append((kind, guard))
         else:
-            (process, rest, relations, presence)[kind.rank].append((kind, guard))
-    return process + parameters + rest + relations + presence
+            rest.append((kind, guard))
+    return others[0] + parameters + rest + others[2] + others[3]
 
 
 def compile_guards(
@@ -201,22 +203,22 @@ def compile_guards(
         KeyError: a guard's kind does not exist.
     """
     rows = Rows()
+    program, ref = rows.rows, weakref.ref
     lasting: list[Lasting] = []
     first_rows: list[int] = []
     for kind, guard in _in_order(guards):
         if kind.rank == PRESENCE and guard.source is not None and rows.reads(guard.source):
             continue  # reading a place is a check that it is there
-        first_rows.append(len(rows.rows))
+        first_rows.append(len(program))
         ats, payload = kind.compile(guard, rows)
         where = guard.where
-        place = None if where is None else (weakref.ref(where[0]), where[1])
-        lasting.append((kind, ats, payload, place))
+        lasting.append((kind, ats, payload, None if where is None else (ref(where[0]), where[1])))
     there = find_kind("there")
-    for source, where in presence:
-        if not rows.reads(source):
-            first_rows.append(len(rows.rows))
-            lasting.append((there, (rows.at(source),), None, (weakref.ref(where[0]), where[1])))
-    first_rows.append(len(rows.rows))
+    for source, where in rows.unread(presence):
+        if not rows.reads(source):  # nor did one before it in this list
+            first_rows.append(len(program))
+            lasting.append((there, (rows.at(source),), None, (ref(where[0]), where[1])))
+    first_rows.append(len(program))
     compiled = CompiledGuards(rows, lasting, first_rows, [rows.at(source) for source in outputs])
     if check:
         compiled.program.set_audit(auditor(GuardTable(rows, lasting, first_rows)))

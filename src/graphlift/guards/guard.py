@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from graphlift.guards.places import Rows
 from graphlift.sources import Source
@@ -20,7 +20,7 @@ from graphlift.sources import Source
 Where = tuple[CodeType, int, Any]
 
 
-class Guard:
+class Guard(NamedTuple):
     """One assumption of a capture.
 
     Attributes:
@@ -30,15 +30,16 @@ class Guard:
         where: the user's place that made it matter, or None.
     """
 
-    __slots__ = ("kind", "payload", "source", "where")
+    kind: str
+    source: Source | None
+    payload: tuple[Any, ...] = ()
+    where: Where | None = None
 
-    def __init__(
-        self, kind: str, source: Source | None, payload: tuple[Any, ...] = (), where: Where | None = None
-    ) -> None:
-        self.kind: Final = kind
-        self.source: Final = source
-        self.payload: Final = payload
-        self.where: Final = where
+    def __eq__(self, other: object) -> bool:
+        return self is other  # the payload may hold objects of the user's
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __repr__(self) -> str:
         about = "" if self.source is None else f" of {self.source.name()}"

@@ -64,20 +64,35 @@ class Rows:
 
     def at(self, source: Source) -> int:
         """The row that reads `source`, added if need be; one for each source."""
-        index = self._at.get(source)
-        if index is None:
-            base = source.base
-            row = _ROW_OF[type(source)](source, -1 if base is None else self.at(base))
-            rows = self.rows
-            index = self._at[source] = len(rows)
-            rows.append(row)
-            if row[0] in _NOTED:
-                self._note(index, source, row[0])
+        known = self._at
+        index = known.get(source)
+        if index is not None:
+            return index
+        base = source.base
+        parent = -1 if base is None else known.get(base)
+        if parent is None:
+            parent = self.at(base)  # type: ignore[arg-type]
+        make = _ROW_OF[type(source)]
+        rows = self.rows
+        if make is _dict_value_row and type(source.key) is str:  # most places
+            index = known[source] = len(rows)
+            rows.append(("dict_value", parent, source.key))
+            return index
+        row = make(source, parent)
+        index = known[source] = len(rows)
+        rows.append(row)
+        if row[0] in _NOTED:
+            self._note(index, source, row[0])
         return index
 
     def reads(self, source: Source) -> bool:
         """Whether there is a row that reads `source`."""
         return source in self._at
+
+    def unread(self, places: Sequence[tuple[Source, Any]]) -> list[tuple[Source, Any]]:
+        """Those of some places, each with something that is said of it, that no row reads."""
+        known = self._at
+        return [place for place in places if place[0] not in known]
 
     def _note(self, index: int, source: Source, op: str) -> None:
         if op == "class_slot":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import CodeType
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 from graphlift import events
 from graphlift.bytecode import liveness, versions
@@ -33,6 +33,9 @@ from graphlift.variables.slots import calls, items, iteration
 
 # Importing the package is what fills `HANDLERS`.
 assert handlers is not None
+
+#: Makes a named tuple without the call of its class.
+_new: Final = tuple.__new__
 
 _FUSED: dict[tuple[Handler, ...], Handler] = {}
 
@@ -333,7 +336,8 @@ class InstructionTranslatorBase(Translator):
         key: tuple[Hashable, ...]
         if len(payload) == 1:  # nearly always
             part = payload[0]
-            key = (kind, source, part if type(part) is str else exact(part))
+            cls = type(part)
+            key = (kind, source, part if cls is str or cls is type else exact(part))
         else:
             key = (kind, source, *map(exact, payload))
         assumed = self.assumptions
@@ -344,7 +348,7 @@ class InstructionTranslatorBase(Translator):
             if caller is None and self.parent is not None:
                 caller = self._caller = self.parent.where()
             where = (frame.code, frame.decoded.offsets[frame.ip - 1], caller)
-            assumed.rows.append(Guard(kind, source, payload, where))
+            assumed.rows.append(_new(Guard, (kind, source, payload, where)))
 
     def present(self, source: Source) -> None:
         """See `protocol.Tx.present`."""

@@ -43,7 +43,8 @@ class Assumptions:
         key: tuple[Hashable, ...]
         if len(payload) == 1:  # nearly always
             part = payload[0]
-            key = (kind, source, part if type(part) is str else exact(part))
+            cls = type(part)
+            key = (kind, source, part if cls is str or cls is type else exact(part))
         else:
             key = (kind, source, *map(exact, payload))
         if key not in self.known:

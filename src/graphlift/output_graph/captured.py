@@ -44,12 +44,15 @@ class CapturedGraph:
         operations: Sequence[Operation],
         outputs: tuple[GraphValue | SymValue, ...],
         symbols: Symbols | None = None,
+        uses: Sequence[Sequence[Any]] | None = None,
     ) -> None:
         self.inputs: Final = tuple(inputs)
         self.operations: Final = tuple(operations)
         self.outputs: Final = outputs
         self.fakes: Final = Fakes(None if symbols is None else symbols.mode)
         self._symbols: Final = symbols
+        #: The operands of each operation, where somebody asked for them already.
+        self._uses: Final = uses
         self._fixed: list[tuple[Any, ...]] = []
 
     def shape_guards(self) -> list[tuple[Any, ...]]:
@@ -129,7 +132,7 @@ class CapturedGraph:
     @cached_property
     def forward(self) -> Callable[..., tuple[Any, ...]]:
         """A plain function of the flat inputs that gives a tuple of the outputs."""
-        return make_forward(self.inputs, self.operations, self.outputs)
+        return make_forward(self.inputs, self.operations, self.outputs, self._uses)
 
     @cached_property
     def _nodes(self) -> _Nodes:

@@ -35,8 +35,12 @@ def generators_of(devices: Iterable[torch.device]) -> list[torch.Generator] | No
     return list(found.values())
 
 
-def unused_results(operations: Sequence[Operation], outputs: Sequence[Any]) -> list[GraphValue]:
+def unused_results(
+    operations: Sequence[Operation], uses: Sequence[Sequence[Any]], outputs: Sequence[Any]
+) -> list[GraphValue]:
     """A result of each operation that can fail or draws, where no output and no later operation needs one.
+
+    `uses` are the operands of each operation.
 
     Those that write to an input are needed for that.
     """
@@ -45,7 +49,7 @@ def unused_results(operations: Sequence[Operation], outputs: Sequence[Any]) -> l
     later: set[Any] = set(outputs)
     found: list[GraphValue] = []
     items: dict[Any, GraphValue] = {}
-    for operation in reversed(operations):
+    for operation, values in zip(reversed(operations), reversed(uses), strict=True):
         results = [x for x in (operation.value, *operation.written) if x is not None]
         needed = writes_input(operation) or not later.isdisjoint(results)
         if operation.raises or operation.random:
@@ -56,5 +60,5 @@ def unused_results(operations: Sequence[Operation], outputs: Sequence[Any]) -> l
             if operation.args and type(operation.args[0]) is GraphContainer:
                 items[operation.args[0]] = operation.value
             continue
-        later.update(operands(operation))
+        later.update(values)
     return [value for value in reversed(found) if type(value) is GraphValue]

@@ -156,12 +156,16 @@ class _Writer:
     """Writes one function."""
 
     def __init__(
-        self, inputs: Sequence[Any], operations: Sequence[Operation], outputs: Sequence[Any]
+        self,
+        inputs: Sequence[Any],
+        operations: Sequence[Operation],
+        outputs: Sequence[Any],
+        uses: Sequence[Sequence[Any]],
     ) -> None:
         self._registers: dict[Any, int] = {value: n for n, value in enumerate(inputs)}
         self._free: list[int] = []
         self.local_count = len(inputs)
-        self._dying, self._used = _last_uses(operations, outputs)
+        self._dying, self._used = _last_uses(uses, outputs)
         self.filler = Filler()
         for position, operation in enumerate(operations):
             self._operation(position, operation)
@@ -201,12 +205,13 @@ class _Writer:
         self.filler.add(text, registers, statement.consts, statement.objects)
 
 
-def _last_uses(operations: Sequence[Operation], outputs: Sequence[Any]) -> tuple[list[list[Any]], set[Any]]:
-    """For each operation, the values that nobody reads after it; and all values that are read at all."""
+def _last_uses(uses: Sequence[Sequence[Any]], outputs: Sequence[Any]) -> tuple[list[list[Any]], set[Any]]:
+    """For each operation, of which the operands are told, the values that nobody reads after it; and all
+    values that are read at all."""
     later = set(outputs)
     dying: list[list[Any]] = []
-    for operation in reversed(operations):
-        last = [value for value in dict.fromkeys(operands(operation)) if value not in later]
+    for values in reversed(uses):
+        last = [value for value in dict.fromkeys(values) if value not in later]
         later.update(last)
         dying.append(last)
     dying.reverse()
@@ -214,10 +219,16 @@ def _last_uses(operations: Sequence[Operation], outputs: Sequence[Any]) -> tuple
 
 
 def make_forward(
-    inputs: Sequence[Any], operations: Sequence[Operation], outputs: Sequence[Any]
+    inputs: Sequence[Any],
+    operations: Sequence[Operation],
+    outputs: Sequence[Any],
+    uses: Sequence[Sequence[Any]] | None = None,
 ) -> FunctionType:
-    """The function of `inputs` (flat, positional) that gives a tuple of `outputs`."""
-    writer = _Writer(inputs, operations, outputs)
+    """The function of `inputs` (flat, positional) that gives a tuple of `outputs`.
+
+    `uses` are the operands of each operation, if they are known already.
+    """
+    writer = _Writer(inputs, operations, outputs, [*map(operands, operations)] if uses is None else uses)
     filename = f"<graphlift graph {next(_numbers)}>"
     code = writer.filler.code("forward", filename, len(inputs), writer.local_count)
     # An operation that warns imports in the name of the function that called it.

@@ -423,12 +423,13 @@ class OutputGraph:
             for_compiler: whether a compiler will leave out what no output needs, though it can fail or draws
                 random numbers: the results of such operations become outputs behind the others.
         """
+        uses = [*map(operands, self.operations)]
         if for_compiler:
-            outputs = [*outputs, *unused_results(self.operations, outputs)]
-        live, used = _live(self.operations, outputs)
+            outputs = [*outputs, *unused_results(self.operations, uses, outputs)]
+        live, used = _live(self.operations, uses, outputs)
         if not outputs and all(changes_state(operation) for operation in live):
             live, used = [], []  # what only changes state is done by the code that calls the graph
-        return CapturedGraph(_used_inputs(used, outputs), live, tuple(outputs), self._symbols)
+        return CapturedGraph(_used_inputs(used, outputs), live, tuple(outputs), self._symbols, used)
 
 
 class _Results:
@@ -509,13 +510,14 @@ def _constant(output: Any) -> Any:
     return StructResult(output.cls, items)
 
 
-def _live(operations: Sequence[Operation], outputs: Sequence[Any]) -> tuple[list[Operation], list[list[Any]]]:
+def _live(
+    operations: Sequence[Operation], uses: Sequence[list[Any]], outputs: Sequence[Any]
+) -> tuple[list[Operation], list[list[Any]]]:
     """The operations that an output or an effect needs, in order, and what each of them uses."""
     needed = set(outputs)
     kept, used = [], []
-    for operation in reversed(operations):
+    for operation, values in zip(reversed(operations), reversed(uses), strict=True):
         if operation.keep or operation.value in needed:
-            values = operands(operation)
             kept.append(operation)
             used.append(values)
             needed.update(values)

@@ -182,8 +182,10 @@ class Filler:
             local, consts, objects: for each placeholder, the number of the local, the constant, the object.
         """
         lead, parts, stack = stencil(statement)
-        self._stack = max(self._stack, stack)
+        if stack > self._stack:
+            self._stack = stack
         code = self._code
+        name_places = self._name_places
         start = len(code)
         code += lead
         for opcode, kind, index, shift, low, tail in parts:
@@ -193,6 +195,8 @@ class Filler:
                 arg = self._const(consts[index])
             elif kind == OBJECT:
                 arg = self._object(objects[index]) << shift | low
+            elif kind == FIXED_NAME and index in name_places:
+                arg = name_places[index] << shift | low
             else:
                 arg = self._fixed(kind, index) << shift | low
             if arg > 255:

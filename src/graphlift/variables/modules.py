@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final
 
 import torch
@@ -16,7 +17,8 @@ from torch.nn.modules import module as module_file
 from torch.nn.modules.lazy import LazyModuleMixin
 
 from graphlift import _C
-from graphlift.guards.kinds.modules import TABLES
+from graphlift.guards.kinds.dictionaries import Lacks
+from graphlift.guards.kinds.modules import ENTRY_KINDS, TABLES
 from graphlift.heap import Handle
 from graphlift.protocol import Tx, Var
 from graphlift.reasons import Reason
@@ -43,7 +45,11 @@ _GLOBAL_HOOKS: Final = tuple(
 )
 #: What the instance must not have of its own for a call to be one of the class's ``forward``.
 _OVERRIDES: Final = ("_compiled_call_impl", "_call_impl", "forward")
-_NOT_HOOKED: Final = (dict, OrderedDict)
+#: What it lacks, and where it has nothing.
+_UNDISTURBED: Final = Lacks(_OVERRIDES, _HOOKS)
+_OVERRIDING: Final = frozenset(_OVERRIDES)
+_hooks_of: Final = itemgetter(*_HOOKS)
+_NOT_HOOKED: Final = frozenset((dict, OrderedDict))
 
 
 class ModuleVariable(UserDefinedObject):
@@ -108,7 +114,7 @@ class ModuleVariable(UserDefinedObject):
         handle = namespace.handle_at(tx, entries, own.child(AttrSource, TABLES[passed]))
         if handle.table is None:
             handle.table = {}
-        tx.guard("registered", own, name, passed)
+        tx.guard(ENTRY_KINDS[passed], own, name)
         entry = namespace.lookup(tx, handle, name)
         assert isinstance(entry, VariableTracker)
         return entry
@@ -163,16 +169,18 @@ class ModuleVariable(UserDefinedObject):
         own = self.instance_dict(tx)
         if own is None:
             return False
-        if own.real is None or own.source is None or own.dirty:
-            return self._lacks_all(tx, own)
         real = own.real
-        if any(name in real for name in _OVERRIDES):
+        if type(real) is not dict or own.source is None or own.dirty:
+            return self._lacks_all(tx, own)
+        if not real.keys().isdisjoint(_OVERRIDING):
             return False
-        for name in _HOOKS:
-            hooks = real.get(name)
-            if type(hooks) not in _NOT_HOOKED or hooks or tx.heap.known(hooks) is not None:
-                return self._lacks_all(tx, own)
-        tx.guard("namespace_lacks", own.source, _OVERRIDES, _HOOKS)
+        try:
+            hooks = _hooks_of(real)
+        except KeyError:
+            return self._lacks_all(tx, own)
+        if not _NOT_HOOKED.issuperset(map(type, hooks)) or any(hooks) or tx.heap.knows_any(hooks):
+            return self._lacks_all(tx, own)
+        tx.guard("namespace_lacks", own.source, _UNDISTURBED)
         return True
 
     def _lacks_all(self, tx: Tx, own: Handle) -> bool:
@@ -262,7 +270,7 @@ _NO_GLOBAL_HOOKS: Final = (id(module_file), "no global hooks")
 
 def _no_global_hooks(tx: Tx) -> bool:
     known = tx.reads.get(_NO_GLOBAL_HOOKS)
-    if known is not None and all(tx.heap.known(hooks) is None for hooks in known):
+    if known is not None and not tx.heap.knows_any(known):
         return True
     handle = tx.globals_handle(vars(module_file), None)
     found = [namespace.lookup(tx, handle, name, GlobalSource) for name in _GLOBAL_HOOKS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphlift.guards.guard import Guard, Kind, kind
 from graphlift.guards.holding import held
@@ -65,11 +65,24 @@ class HasKeyKind(_OneKey):
         return f"{names[0]} had {show(held(payload))}, now it lacks it"
 
 
+class Lacks(NamedTuple):
+    """What a namespace lacks. One object for all guards of a place in our code: an assumption is told from
+    others by its identity.
+
+    Attributes:
+        absent: names that are not there.
+        empty: names of dictionaries without entries.
+    """
+
+    absent: tuple[str, ...]
+    empty: tuple[str, ...]
+
+
 @kind
 class NamespaceLacksKind(Kind):
     """A namespace that lacks some names and has empty dictionaries under others, in one check.
 
-    Payload: (names that are absent, names of empty dictionaries).
+    Payload: (`Lacks`,).
     """
 
     name = "namespace_lacks"
@@ -77,9 +90,9 @@ class NamespaceLacksKind(Kind):
     def compile(self, guard: Guard, rows: Rows) -> tuple[tuple[int, ...], Any]:
         assert guard.source is not None
         at = rows.at(guard.source)
-        absent, empty = guard.payload
-        rows.add("namespace_lacks", at, absent, empty)
-        return (at,), (absent, empty)
+        lacks = guard.payload[0]
+        rows.rows.append(("namespace_lacks", at, lacks.absent, lacks.empty))
+        return (at,), lacks
 
     def holds(self, payload: Any, *values: Any) -> bool:
         return issubclass(type(values[0]), dict) and not _disturbing(payload, values[0])

@@ -308,6 +308,11 @@ class Tx(ABC):
         """
 
     @abstractmethod
+    def look_up_once(self, key: tuple[Any, ...], look_up: Callable[[], Any]) -> Any:
+        """What `look_up` gives, which is determined by `key` and by what it looks into; or what it gave under
+        the same key before, where it would do nothing else again."""
+
+    @abstractmethod
     def is_watched(self) -> bool:
         """Whether a handler of the program stands around this point, so that it could tell whether something
         failed here or later; the end of a ``with`` that only puts torch's state back is none."""

@@ -16,7 +16,7 @@ from graphlift.bytecode.by_code import ByCode
 from graphlift.errors import ObservedException, Unsupported
 from graphlift.guards.guard import Guard
 from graphlift.heap import Handle
-from graphlift.interpreter import exposure, handlers, operations, unwind
+from graphlift.interpreter import exposure, handlers, known_reads, operations, unwind
 from graphlift.interpreter.capture import Capture, exact
 from graphlift.interpreter.dispatch import HANDLERS, Handler, Translator
 from graphlift.interpreter.frame_state import FrameState, Snapshot
@@ -145,6 +145,9 @@ class InstructionTranslatorBase(Translator):
             steps = self._announced(steps)
         if self.capture.careful:
             steps = self._carefully(steps)
+        looking = self.capture.known_reads.looking
+        if looking is not None:
+            steps = known_reads.steps_of(self, looking, steps)
         rest: Any = iter(steps)  # a list's iterator can be put anywhere, which is the fastest way to jump
         rest.__setstate__(frame.ip)
         while True:
@@ -316,6 +319,10 @@ class InstructionTranslatorBase(Translator):
     def turn(self) -> None:
         """See `dispatch.Translator.turn`."""
         self.capture.turn(self)
+
+    def look_up_once(self, key: tuple[Any, ...], look_up: Callable[[], Any]) -> Any:
+        """See `protocol.Tx.look_up_once`."""
+        return self.capture.known_reads.get(self, key, look_up)
 
     def is_watched(self) -> bool:
         """See `protocol.Tx.is_watched`."""

@@ -20,6 +20,7 @@ from graphlift.dynamic import DynamicPolicy
 from graphlift.graph_value import GraphValue, SymValue
 from graphlift.guards.guard import Guard, Where
 from graphlift.heap import Handle, Heap
+from graphlift.interpreter.known_reads import KnownReads
 from graphlift.output_graph import OutputGraph
 from graphlift.profile import FunctionClock
 from graphlift.protocol import Make, Tx, Var
@@ -110,6 +111,7 @@ class Capture:
         tensor_class: the version of `torch.nn.Parameter`, and so of its bases, at the beginning.
         grad_mode: whether grad mode was on at the beginning.
         entered: torch's global state at the beginning of each ``with`` block, by what leaves it.
+        known_reads: what look-ups of attributes by methods of the program's gave.
         writes: when what the backend makes of the graph writes to its inputs.
         clock: adds up time by function in the profile mode, else None.
         calls: Python functions called so far.
@@ -148,6 +150,7 @@ class Capture:
         self.tensor_class = class_version()
         self.grad_mode = torch.is_grad_enabled()
         self.entered: dict[Var, Any] = {}
+        self.known_reads = KnownReads()
         self.writes = writes_of(settings.backend)
         self._builders: list[Builder] = []
         self.clock: FunctionClock | None = None
@@ -196,6 +199,7 @@ class Capture:
         self.objects.clear()
         self.generators.clear()
         self.reads.clear()
+        self.known_reads.clear()
         self.entered.clear()
         self.graph.restore_state()
 

@@ -293,7 +293,7 @@ class Conversion:
     def _guards(
         self, assumptions: Assumptions, relations: list[Guard], outputs: Sequence[Source]
     ) -> CompiledGuards:
-        guards = assumptions.rows + relations
+        guards = [*assumptions.known.values(), *relations]
         compiled = compile_guards(guards, outputs, assumptions.presence, check=config.check_guards)
         if self._clock is not None:
             self._costs = guard_costs(compiled, self.function, self.params)

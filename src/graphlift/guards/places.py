@@ -44,7 +44,7 @@ class Rows:
             made, and nobody keeps it.
     """
 
-    __slots__ = ("_at", "_holders", "descriptors", "dicts", "names", "rows")
+    __slots__ = ("_at", "_holders", "descriptors", "dicts", "names", "rows", "specs")
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -52,6 +52,8 @@ class Rows:
         self.descriptors: dict[int, Any] = {}
         #: Rows that read what a node says is a plain dictionary.
         self.dicts: set[int] = set()
+        #: What nodes about tensors check, with their operands, by the address of what it was made from.
+        self.specs: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self._at: dict[Source, int] = {}
         self._holders: dict[int, Any] = {}
 

@@ -347,19 +347,23 @@ class InstructionTranslatorBase(Translator):
             key = (kind, source, part if cls is str or cls is type else exact(part))
         else:
             key = (kind, source, *map(exact, payload))
-        assumed = self.assumptions
-        if key not in assumed.known:
-            assumed.known[key] = None
+        known = self.assumptions.known
+        if key not in known:
             frame = self.frame
             caller = self._caller
             if caller is None and self.parent is not None:
                 caller = self._caller = self.parent.where()
             where = (frame.code, frame.decoded.offsets[frame.ip - 1], caller)
-            assumed.rows.append(_new(Guard, (kind, source, payload, where)))
+            known[key] = _new(Guard, (kind, source, payload, where))
 
     def present(self, source: Source) -> None:
         """See `protocol.Tx.present`."""
-        self.assumptions.presence.append((source, self.where()))
+        frame = self.frame
+        caller = self._caller
+        if caller is None and self.parent is not None:
+            caller = self._caller = self.parent.where()
+        where = (frame.code, frame.decoded.offsets[frame.ip - 1], caller)
+        self.assumptions.presence.append((source, where))
 
     def globals_handle(
         self, module_globals: dict[str, object], source: Source | None, otherwise: Source | None = None

@@ -34,8 +34,7 @@ class Assumptions:
     """Everything that a capture assumed, each thing once, in the order it was first needed."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[Hashable, ...], None] = {}
-        self.rows: list[Guard] = []
+        self.known: dict[tuple[Hashable, ...], Guard] = {}
         #: Places that were there, whatever is in them: mostly something else is assumed of them, too.
         self.presence: list[tuple[Source, Where]] = []
 
@@ -49,8 +48,7 @@ class Assumptions:
         else:
             key = (kind, source, *map(exact, payload))
         if key not in self.known:
-            self.known[key] = None
-            self.rows.append(Guard(kind, source, payload, tx.where()))
+            self.known[key] = Guard(kind, source, payload, tx.where())
 
 
 _BY_VALUE: Final = frozenset({int, bool, type(None), bytes})

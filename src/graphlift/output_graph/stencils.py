@@ -42,6 +42,10 @@ class Part(NamedTuple):
     tail: bytes
 
 
+#: An operand of a part (kind, index, shift, low), and its place among the bytes of the statement.
+Fill = tuple[int, Any, int, int, int]
+
+
 class Stencil(NamedTuple):
     """The code of one statement.
 
@@ -55,17 +59,33 @@ class Stencil(NamedTuple):
     parts: tuple[Part, ...]
     stack: int
 
+    def whole(self) -> bytes:
+        """The bytes as they are where all operands are 0."""
+        return self.lead + b"".join([bytes((part.opcode, 0)) + part.tail for part in self.parts])
 
-_stencils: Final[dict[str, Stencil]] = {}
+    def fills(self) -> list[Fill]:
+        """What is filled into `whole`."""
+        found = []
+        at = len(self.lead)
+        for part in self.parts:
+            found.append((part.kind, part.index, part.shift, part.low, at + 1))
+            at += 2 + len(part.tail)
+        return found
 
 
-def stencil(statement: str) -> Stencil:
-    """The code of a statement over locals ``L0``, ``L1``, …, globals ``G0``, … and constants (see above)."""
+#: By statement: its code, and the same in the form in which it is filled in most quickly.
+_stencils: Final[dict[str, tuple[Stencil, bytes, list[Fill]]]] = {}
+
+
+def stencil(statement: str) -> tuple[Stencil, bytes, list[Fill]]:
+    """The code of a statement over locals ``L0``, ``L1``, …, globals ``G0``, … and constants (see above), the
+    same with all operands 0, and what is to be filled in there."""
     found = _stencils.get(statement)
     if found is None:
         if len(_stencils) > _LIMIT:
             _stencils.clear()
-        found = _stencils[statement] = _cut(_compiled(statement), 3)
+        cut = _cut(_compiled(statement), 3)
+        found = _stencils[statement] = (cut, cut.whole(), cut.fills())
     return found
 
 
@@ -181,22 +201,45 @@ class Filler:
         Args:
             local, consts, objects: for each placeholder, the number of the local, the constant, the object.
         """
-        lead, parts, stack = stencil(statement)
-        if stack > self._stack:
-            self._stack = stack
+        cut, whole, fills = stencil(statement)
+        if cut.stack > self._stack:
+            self._stack = cut.stack
         code = self._code
-        name_places = self._name_places
+        names = self._name_places
         start = len(code)
-        code += lead
-        for opcode, kind, index, shift, low, tail in parts:
+        code += whole
+        for kind, index, shift, low, at in fills:
             if kind == LOCAL:
                 arg = local[index]
             elif kind == CONST:
                 arg = self._const(consts[index])
             elif kind == OBJECT:
                 arg = self._object(objects[index]) << shift | low
-            elif kind == FIXED_NAME and index in name_places:
-                arg = name_places[index] << shift | low
+            elif kind == FIXED_NAME and index in names:
+                arg = names[index] << shift | low
+            else:
+                arg = self._fixed(kind, index) << shift | low
+            if arg > 255:
+                del code[start:]
+                self._add_wide(cut, local, consts, objects)
+                break
+            code[start + at] = arg
+        units = (len(code) - start) // 2
+        self._table += _unit_bytes.get((units, 1)) or _units(units, 1)
+
+    def _add_wide(
+        self, cut: Stencil, local: Sequence[int], consts: Sequence[Any], objects: Sequence[Any]
+    ) -> None:
+        """Append a statement in which an operand is of more than one byte."""
+        code = self._code
+        code += cut.lead
+        for opcode, kind, index, shift, low, tail in cut.parts:
+            if kind == LOCAL:
+                arg = local[index]
+            elif kind == CONST:
+                arg = self._const(consts[index])
+            elif kind == OBJECT:
+                arg = self._object(objects[index]) << shift | low
             else:
                 arg = self._fixed(kind, index) << shift | low
             if arg > 255:
@@ -205,8 +248,6 @@ class Filler:
             code.append(opcode)
             code.append(arg)
             code += tail
-        units = (len(code) - start) // 2
-        self._table += _unit_bytes.get((units, 1)) or _units(units, 1)
 
     def _fixed(self, kind: int, index: Any) -> int:
         if kind == FIXED_CONST:

@@ -94,17 +94,22 @@ class ModuleVariable(UserDefinedObject):
         """A parameter, buffer or submodule of a module that existed and was not written to, with one
         assumption for all that is looked into on the way; None: it is to be looked for step by step."""
         own = self.instance_dict(tx)
-        if own is None or own.source is None or own.dirty or not _has_only_strings(own.real):
+        if own is None or own.source is None or own.dirty:
             return None
-        if name in own.real:
+        real, has_only_strings = own.real, _C.has_only_strings
+        if type(real) is not dict or not has_only_strings(real) or name in real:
             return None
-        for passed, table in enumerate(TABLES):
-            entries = own.real.get(table)
+        passed = 0
+        for table in TABLES:
+            entries = real.get(table)
+            if type(entries) is not dict or not has_only_strings(entries):
+                return None  # looking for a name may run code of the program's
             known = tx.heap.known(entries)
-            if not _has_only_strings(entries) or (known is not None and known.dirty):
+            if known is not None and known.dirty:
                 return None
             if name in entries:
                 return self._entry_of(tx, own.source, name, passed, entries)
+            passed += 1
         return None
 
     def _entry_of(
@@ -199,11 +204,6 @@ class ModuleVariable(UserDefinedObject):
             return super().invoke(tx, name, args, kwargs)
         result: VariableTracker = attributes.call_attr(tx, attr, self, self.cls, args, kwargs)
         return result
-
-
-def _has_only_strings(table: object) -> bool:
-    """Whether it is a plain dictionary in which looking for a name runs no code of the program's."""
-    return type(table) is dict and _C.has_only_strings(table)
 
 
 def _entry(tx: Tx, entries: VariableTracker, name: str) -> VariableTracker | None:

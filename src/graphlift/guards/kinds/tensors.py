@@ -94,9 +94,12 @@ class TensorKind(Kind):
         assert guard.source is not None
         at = rows.at(guard.source)
         payload = guard.payload[0]
-        spec = payload if type(payload) is TensorSpec else _spec_of(payload)
-        rows.rows.append(("tensor", at, *spec.operands()))
-        return (at,), spec
+        found = rows.specs.get(id(payload))  # metadata records are interned, and the guard holds this one
+        if found is None:
+            spec = payload if type(payload) is TensorSpec else _spec_of(payload)
+            found = rows.specs[id(payload)] = (spec, spec.operands())
+        rows.rows.append(("tensor", at, *found[1]))
+        return (at,), found[0]
 
     def holds(self, payload: Any, *values: Any) -> bool:
         value = values[0]

@@ -99,8 +99,7 @@ class ModuleVariable(UserDefinedObject):
         real, has_only_strings = own.real, _C.has_only_strings
         if type(real) is not dict or not has_only_strings(real) or name in real:
             return None
-        passed = 0
-        for table in TABLES:
+        for passed, table in enumerate(TABLES):
             entries = real.get(table)
             if type(entries) is not dict or not has_only_strings(entries):
                 return None  # looking for a name may run code of the program's
@@ -109,7 +108,6 @@ class ModuleVariable(UserDefinedObject):
                 return None
             if name in entries:
                 return self._entry_of(tx, own.source, name, passed, entries)
-            passed += 1
         return None
 
     def _entry_of(

@@ -4,6 +4,7 @@ that the look-up rests on is written to."""
 from __future__ import annotations
 
 import types
+import warnings
 
 import pytest
 import torch
@@ -124,6 +125,13 @@ INSIDE = {
     "contents changed": lambda config, cls, base: (
         config.items.append(3), setattr(config.sub, "x", 5),
     ),
+    "dictionary replaced": lambda config, cls, base: setattr(
+        config, "__dict__", {**config.__dict__, "hidden": 7}
+    ),
+    "dictionary of another": lambda config, cls, base: setattr(
+        config, "__dict__", dict(hidden=7, head_count=3, items=[], sub=config.sub)
+    ),
+    "class replaced": lambda config, cls, base: setattr(config, "__class__", type("Other", (cls,), {"shared": "other"})),
     "nothing": lambda config, cls, base: None,
 }  # fmt: skip
 
@@ -387,3 +395,73 @@ def test_cuts_inside_and_between():
         return run, (torch.ones(2),)
 
     check_fresh(make, graphs=None, breaks=None, recompiles=None)
+
+
+def test_a_look_up_that_rests_on_another_one():
+    def program():
+        aliases = {"width": "hidden"}
+
+        class Inner:
+            def __init__(self):
+                self.hidden, self.heads = 4, 2
+
+            def __getattribute__(self, key):
+                if key in aliases:
+                    key = aliases[key]
+                return super().__getattribute__(key)
+
+        class Outer:
+            def __init__(self, inner):
+                self.inner = inner
+
+            def __getattribute__(self, key):
+                return super().__getattribute__("inner").width
+
+        inner = Inner()
+        outer = Outer(inner)
+
+        def run(x):
+            found = [inner.width, outer.a, outer.a]
+            aliases["width"] = "heads"
+            return x + 1, found, [inner.width, outer.a, outer.a]
+
+        return run
+
+    x = torch.ones(2)
+    assert str(graphlift.compile(program(), backend="eager", fullgraph=True)(x)) == str(program()(x))
+
+
+def test_a_look_up_that_calls_what_has_a_model():
+    class Reads:
+        a = 1
+
+        def __getattribute__(self, key):
+            return warnings.warn("read") or super().__getattribute__(key)
+
+    class Grad:
+        a, b = 1, 2
+
+        def __getattribute__(self, key):
+            return super().__getattribute__("a" if torch.is_grad_enabled() else "b")
+
+    held, grad = Reads(), Grad()
+
+    def run(x):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = [held.a, held.a, grad.x]
+        with torch.no_grad():
+            found += [grad.x, grad.x]
+        return x + 1, found, len(caught), grad.x
+
+    def warned(x):
+        return x + 1, held.a, held.a
+
+    x = torch.ones(2)
+    assert str(graphlift.compile(run, backend="eager")(x)) == str(run(x))
+    compiled = graphlift.compile(warned, backend="eager")
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            compiled(x)
+        assert len(caught) == 2

@@ -42,13 +42,15 @@ class Looking:
 
     Attributes:
         rests_on: the objects that it looked into.
+        called: functions that it called, whose frames have not begun yet: one that never does has a model.
         pure: whether it was nothing but reading so far.
     """
 
-    __slots__ = ("pure", "rests_on")
+    __slots__ = ("called", "pure", "rests_on")
 
     def __init__(self) -> None:
         self.rests_on: Final[dict[Handle, None]] = {}
+        self.called: Final[set[Any]] = set()
         self.pure = True
 
 
@@ -67,6 +69,8 @@ class KnownReads:
         """See `protocol.Tx.look_up_once`."""
         found = self._known.get(key)
         if found is not None and all(map(_is_as_it_was, found[1])) and not classes_written(tx):
+            if self.looking is not None:
+                self.looking.rests_on.update(dict.fromkeys(found[1]))
             return found[0]
         if self.looking is not None or tx.capture.careful or events.listening(events.Step):
             return look_up()
@@ -77,8 +81,10 @@ class KnownReads:
             value = look_up()
         finally:
             self.looking = None
-        pure = looking.pure and (heap.mark(), graph.mark()) == before and not classes_written(tx)
-        if pure and getattr(value, "source", None) is not None:  # and so no object made just now
+        pure = looking.pure and not looking.called and not classes_written(tx)
+        if (
+            pure and (heap.mark(), graph.mark()) == before and getattr(value, "source", None) is not None
+        ):  # and so no object made just now
             self._known[key] = (value, tuple(looking.rests_on))
         return value
 
@@ -227,7 +233,10 @@ def _call(tx: Translator, count: int, looking: Looking) -> bool:
         return by_object and _reads_attribute(tx, looking, owner, args[0].value)
     if isinstance(function, BoundMethodVariable):
         function = function.function.realize(tx)
-    return isinstance(function, FunctionVariable)  # asked at its beginning
+    if not isinstance(function, FunctionVariable):
+        return False
+    looking.called.add(function)  # the rest is asked at its beginning
+    return True
 
 
 def _implied(tx: Translator, looking: Looking) -> bool:
@@ -244,6 +253,7 @@ def _begins(tx: Any, looking: Looking) -> bool:
     function = tx.function
     if not isinstance(function, FunctionVariable) or function.real is None:
         return False
+    looking.called.discard(function)
     real = function.real
     plain = real.__code__ is tx.code and real.__defaults__ is None and real.__kwdefaults__ is None
     return plain and _rests_on(looking, function.handle)

@@ -131,7 +131,9 @@ INSIDE = {
     "dictionary of another": lambda config, cls, base: setattr(
         config, "__dict__", dict(hidden=7, head_count=3, items=[], sub=config.sub)
     ),
-    "class replaced": lambda config, cls, base: setattr(config, "__class__", type("Other", (cls,), {"shared": "other"})),
+    "class replaced": lambda config, cls, base: setattr(
+        config, "__class__", type("Other", (cls,), {"shared": "other"})
+    ),
     "nothing": lambda config, cls, base: None,
 }  # fmt: skip
 

@@ -24,68 +24,46 @@ _LIMIT: Final = 20_000
 LOCAL, CONST, OBJECT, FIXED_CONST, FIXED_NAME, NUMBER = range(6)
 
 
-class Part(NamedTuple):
-    """One instruction whose operand is filled in.
+class Fill(NamedTuple):
+    """An operand that is filled in.
 
     Attributes:
-        opcode: its number.
         kind, index: what the operand stands for, and which (for the fixed ones, the constant or name itself).
         shift, low: the operand is ``number << shift | low``.
-        tail: bytes up to the next part.
+        at: where its byte is in the code of the statement; its opcode is the byte before.
     """
 
-    opcode: int
     kind: int
     index: Any
     shift: int
     low: int
-    tail: bytes
-
-
-#: An operand of a part (kind, index, shift, low), and its place among the bytes of the statement.
-Fill = tuple[int, Any, int, int, int]
+    at: int
 
 
 class Stencil(NamedTuple):
     """The code of one statement.
 
     Attributes:
-        lead: bytes before the first part.
-        parts: the instructions to fill in.
+        whole: its bytes, with 0 for what is filled in.
+        fills: what is filled in, in order.
         stack: how much stack it needs.
     """
 
-    lead: bytes
-    parts: tuple[Part, ...]
+    whole: bytes
+    fills: tuple[Fill, ...]
     stack: int
 
-    def whole(self) -> bytes:
-        """The bytes as they are where all operands are 0."""
-        return self.lead + b"".join([bytes((part.opcode, 0)) + part.tail for part in self.parts])
 
-    def fills(self) -> list[Fill]:
-        """What is filled into `whole`."""
-        found = []
-        at = len(self.lead)
-        for part in self.parts:
-            found.append((part.kind, part.index, part.shift, part.low, at + 1))
-            at += 2 + len(part.tail)
-        return found
+_stencils: Final[dict[str, Stencil]] = {}
 
 
-#: By statement: its code, and the same in the form in which it is filled in most quickly.
-_stencils: Final[dict[str, tuple[Stencil, bytes, list[Fill]]]] = {}
-
-
-def stencil(statement: str) -> tuple[Stencil, bytes, list[Fill]]:
-    """The code of a statement over locals ``L0``, ``L1``, …, globals ``G0``, … and constants (see above), the
-    same with all operands 0, and what is to be filled in there."""
+def stencil(statement: str) -> Stencil:
+    """The code of a statement over locals ``L0``, ``L1``, …, globals ``G0``, … and constants (see above)."""
     found = _stencils.get(statement)
     if found is None:
         if len(_stencils) > _LIMIT:
             _stencils.clear()
-        cut = _cut(_compiled(statement), 3)
-        found = _stencils[statement] = (cut, cut.whole(), cut.fills())
+        found = _stencils[statement] = _cut(_compiled(statement), 3)
     return found
 
 
@@ -104,7 +82,7 @@ BLANK: Final = _compiled("pass")
 
 def prologue() -> bytes:
     """What every function's code begins with."""
-    return _cut(BLANK, 1).lead
+    return _cut(BLANK, 1).whole
 
 
 def _cut(code: CodeType, line: int) -> Stencil:
@@ -112,8 +90,8 @@ def _cut(code: CodeType, line: int) -> Stencil:
     raw = code.co_code
     rows = list(dis.get_instructions(code))
     ends = [*(row.offset for row in rows[1:]), len(raw)]
-    chunks: list[Part] = []
-    lead = b""
+    fills: list[Fill] = []
+    whole = b""
     wide = False
     for row, end in zip(rows, ends, strict=True):
         if row.positions is None or row.positions.lineno != line:
@@ -123,14 +101,12 @@ def _cut(code: CodeType, line: int) -> Stencil:
             continue
         kind, index, shift, low = _operand(code, row, wide)
         wide = False
-        rest = raw[row.offset + 2 : end]
-        if kind is not None:
-            chunks.append(Part(row.opcode, kind, index, shift, low, rest))
-        elif chunks:
-            chunks[-1] = chunks[-1]._replace(tail=chunks[-1].tail + raw[row.offset : end])
+        if kind is None:
+            whole += raw[row.offset : end]
         else:
-            lead += raw[row.offset : end]
-    return Stencil(lead, tuple(chunks), code.co_stacksize)
+            fills.append(Fill(kind, index, shift, low, len(whole) + 1))
+            whole += bytes((row.opcode, 0)) + raw[row.offset + 2 : end]
+    return Stencil(whole, tuple(fills), code.co_stacksize)
 
 
 def _operand(code: CodeType, row: dis.Instruction, wide: bool) -> tuple[int | None, Any, int, int]:
@@ -201,13 +177,14 @@ class Filler:
         Args:
             local, consts, objects: for each placeholder, the number of the local, the constant, the object.
         """
-        cut, whole, fills = stencil(statement)
-        if cut.stack > self._stack:
-            self._stack = cut.stack
+        whole, fills, stack = stencil(statement)
+        if stack > self._stack:
+            self._stack = stack
         code = self._code
         names = self._name_places
         start = len(code)
         code += whole
+        wider = 0  # bytes by which operands above 255 have moved the rest
         for kind, index, shift, low, at in fills:
             if kind == LOCAL:
                 arg = local[index]
@@ -220,34 +197,14 @@ class Filler:
             else:
                 arg = self._fixed(kind, index) << shift | low
             if arg > 255:
-                del code[start:]
-                self._add_wide(cut, local, consts, objects)
-                break
-            code[start + at] = arg
+                prefixes = _extended(arg)
+                opcode = start + wider + at - 1
+                code[opcode:opcode] = prefixes
+                wider += len(prefixes)
+                arg &= 255
+            code[start + wider + at] = arg
         units = (len(code) - start) // 2
         self._table += _unit_bytes.get((units, 1)) or _units(units, 1)
-
-    def _add_wide(
-        self, cut: Stencil, local: Sequence[int], consts: Sequence[Any], objects: Sequence[Any]
-    ) -> None:
-        """Append a statement in which an operand is of more than one byte."""
-        code = self._code
-        code += cut.lead
-        for opcode, kind, index, shift, low, tail in cut.parts:
-            if kind == LOCAL:
-                arg = local[index]
-            elif kind == CONST:
-                arg = self._const(consts[index])
-            elif kind == OBJECT:
-                arg = self._object(objects[index]) << shift | low
-            else:
-                arg = self._fixed(kind, index) << shift | low
-            if arg > 255:
-                code += _extended(arg)
-                arg &= 255
-            code.append(opcode)
-            code.append(arg)
-            code += tail
 
     def _fixed(self, kind: int, index: Any) -> int:
         if kind == FIXED_CONST:

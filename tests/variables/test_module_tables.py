@@ -177,3 +177,104 @@ def test_a_second_name_of_a_table_is_another_place():
     same({"w": torch.full((2,), 9.0)})
     holder["namespace"] = {"w": 1}
     same(model._parameters)
+
+
+class Named:
+    """A key that equals a name."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __eq__(self, other):
+        return other == self.name
+
+
+def test_a_key_that_equals_a_name():
+    model = Holder()
+    model._parameters[Named("b")] = torch.tensor([9.0])
+    x = torch.ones(1)
+
+    def run(x):
+        return x * model.b, hasattr(model, "b"), hasattr(model, "none")
+
+    assert str(graphlift.compile(run, backend="eager")(x)) == str(run(x)) == "(tensor([9.]), True, False)"
+
+
+class Slotted(nn.Module):
+    __slots__ = ("q",)
+
+    def __init__(self):
+        super().__init__()
+        self._buffers["q"] = torch.full((1,), 4.0)
+
+
+def beside_a_sum(function):
+    """What a function gives or raises, after a tensor operation in the same frame: so it is no frame without
+    a graph, nor one that an exception leaves."""
+
+    def run(x):
+        y = x + 1
+        try:
+            return function(x), y
+        except Exception as error:
+            return type(error).__name__, str(error), y
+
+    return run
+
+
+def same_each_time(function):
+    x = torch.ones(1)
+    run = beside_a_sum(function)
+    compiled = graphlift.compile(run, backend="eager")
+    for _ in range(2):
+        assert str(compiled(x)) == str(run(x))
+
+
+def test_an_empty_slot_leaves_the_name_to_the_tables():
+    model = Slotted()
+    same_each_time(lambda x: x * model.q)
+
+
+@pytest.mark.parametrize("hook", ["__getattr__", "__getattribute__"])
+def test_ways_to_attributes_that_a_class_is_given_inside(hook):
+    class Changing(Holder):
+        pass
+
+    model = Changing()
+    model.w.requires_grad_(False)
+
+    def with_getattr(x):
+        before = model.w * 1, hasattr(model, "none")
+        Changing.__getattr__ = lambda self, name: ("own", name)
+        between = model.w, hasattr(model, "none"), model.none
+        del Changing.__getattr__
+        return before, between, model.w * 1, hasattr(model, "none")
+
+    def with_getattribute(x):
+        before = model.w * 1
+        Changing.__getattribute__ = lambda self, name: ("own", name)
+        between = model.w
+        del Changing.__getattribute__
+        return before, between, model.w * 1
+
+    same_each_time(with_getattr if hook == "__getattr__" else with_getattribute)
+
+
+def test_global_hooks_in_a_dictionary_of_their_own():
+    module, model = nn.modules.module, nn.Identity()
+    former = module._global_forward_hooks
+
+    def replace(x):
+        before = model(x)
+        module._global_forward_hooks = {3: lambda module, args, out: out * 15}
+        try:
+            between = model(x)
+        finally:
+            module._global_forward_hooks = former
+        return before, between, model(x)
+
+    same_each_time(replace)
+    assert module._global_forward_hooks is former

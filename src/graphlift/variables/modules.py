@@ -50,6 +50,8 @@ _UNDISTURBED: Final = Lacks(_OVERRIDES, _HOOKS)
 _OVERRIDING: Final = frozenset(_OVERRIDES)
 _hooks_of: Final = itemgetter(*_HOOKS)
 _NOT_HOOKED: Final = frozenset((dict, OrderedDict))
+#: Data descriptors that may raise AttributeError.
+_MAY_FAIL: Final = (Binding.PROPERTY, Binding.DESCRIPTOR, Binding.MEMBER)
 
 
 class ModuleVariable(UserDefinedObject):
@@ -61,10 +63,9 @@ class ModuleVariable(UserDefinedObject):
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
         attr = type_lookup(tx, self.cls, name)
-        # A property that raises AttributeError falls back on ``__getattr__``: the general way knows how.
-        computed = (
-            attr is not None and attr.is_data and attr.binding in (Binding.PROPERTY, Binding.DESCRIPTOR)
-        )
+        # A property that raises AttributeError and an empty slot fall back on ``__getattr__``: the general
+        # way knows how.
+        computed = attr is not None and attr.is_data and attr.binding in _MAY_FAIL
         if computed or not self._reads_plainly(tx):
             return super().getattr_(tx, name)
         if attr is None:
@@ -82,7 +83,7 @@ class ModuleVariable(UserDefinedObject):
         """Whether the class reads attributes as `nn.Module` does."""
         key = (id(self.cls), _GETATTR)
         known = tx.reads.get(key)
-        if known is None:
+        if known is None or classes_written(tx):
             hook = type_lookup(tx, self.cls, "__getattribute__")
             fallback = type_lookup(tx, self.cls, "__getattr__")
             known = hook is not None and hook.raw is _OBJECT_GETATTRIBUTE
@@ -207,7 +208,8 @@ class ModuleVariable(UserDefinedObject):
 def _entry(tx: Tx, entries: VariableTracker, name: str) -> VariableTracker | None:
     """``entries[name]`` of a dictionary of parameters, buffers or modules; None when it has no such key."""
     handle: Handle | None = getattr(entries, "handle", None)
-    if handle is not None and entries.python_type(tx) is dict:
+    is_plain = handle is not None and (handle.real is None or _C.has_only_strings(handle.real))
+    if handle is not None and is_plain and entries.python_type(tx) is dict:
         found = namespace.lookup(tx, handle, name)
         assert found is None or isinstance(found, VariableTracker)
         return found
@@ -268,9 +270,9 @@ _NO_GLOBAL_HOOKS: Final = (id(module_file), "no global hooks")
 
 def _no_global_hooks(tx: Tx) -> bool:
     known = tx.reads.get(_NO_GLOBAL_HOOKS)
-    if known is not None and not tx.heap.knows_any(known):
-        return True
     handle = tx.globals_handle(vars(module_file), None)
+    if known is not None and not handle.dirty and not tx.heap.knows_any(known):
+        return True
     found = [namespace.lookup(tx, handle, name, GlobalSource) for name in _GLOBAL_HOOKS]
     if not all(_is_empty(tx, entries) for entries in found):
         return False

@@ -220,3 +220,36 @@ def test_parts_of_the_module_that_are_replaced(monkeypatch):
     assert compiled(x) == run(x)
     monkeypatch.undo()
     assert compiled(x) == run(x)
+
+
+@pytest.mark.parametrize("name", ["if", "1x", "a b"])
+def test_names_that_no_parameter_may_have(name):
+    def subject(a, b):
+        pass
+
+    subject.__code__ = subject.__code__.replace(co_varnames=(name, "b"))
+
+    def run(x):
+        try:
+            return x + 1, str(inspect.signature(subject))
+        except ValueError as error:
+            return x + 1, str(error)
+
+    assert graphlift.compile(run, backend="eager")(torch.ones(1)) == run(torch.ones(1))
+
+
+@pytest.mark.parametrize("name", ["_POSITIONAL_OR_KEYWORD", "_empty"])
+def test_constants_of_the_module_that_are_replaced(monkeypatch, name):
+    def subject(a, b=2):
+        pass
+
+    def run(x):
+        return x + 1, str(inspect.signature(subject))
+
+    compiled = graphlift.compile(run, backend="eager")
+    assert compiled(torch.ones(1)) == run(torch.ones(1))
+    other = inspect._POSITIONAL_ONLY if name[1] == "P" else type("Other", (), {})
+    monkeypatch.setattr(inspect, name, other)
+    assert compiled(torch.ones(1)) == run(torch.ones(1))
+    monkeypatch.undo()
+    assert compiled(torch.ones(1)) == run(torch.ones(1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -31,12 +32,13 @@ def _unwrap(tx: Tx, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 #: What the short way to a signature makes objects of, with the initialisers that it stands for.
 _MADE: Final = tuple((cls, vars(cls)["__init__"]) for cls in (inspect.Signature, inspect.Parameter))
 
-#: Functions of the module that it stands for.
+#: What the module's own way goes by: functions, classes and the kinds of parameters.
 _STANDS_FOR: Final = {
     name: vars(inspect)[name]
     for name in (
         "_signature_from_function", "_signature_bound_method", "_signature_is_functionlike",
-        "get_annotations", "isfunction", "unwrap",
+        "get_annotations", "isfunction", "unwrap", "Parameter", "Signature", "_empty", "_ParameterKind",
+        "_POSITIONAL_ONLY", "_POSITIONAL_OR_KEYWORD", "_VAR_POSITIONAL", "_KEYWORD_ONLY", "_VAR_KEYWORD",
     )
 }  # fmt: skip
 
@@ -85,8 +87,10 @@ def _is_plain(tx: Tx, function: FunctionVariable, is_method: bool) -> bool:
         return False
     if type(real.__annotations__) is not dict or type(real.__kwdefaults__) not in (dict, type(None)):
         return False
-    if (is_method and not code.co_argcount) or any(name[0] == "." for name in code.co_varnames):
-        return False  # an error, and an argument of a comprehension
+    if is_method and not code.co_argcount:
+        return False  # an error
+    if not all(map(_is_parameter, code.co_varnames)):
+        return False  # another one, or an argument of a comprehension
     own = function.instance_dict(tx)
     if own is None or any(namespace.lookup(tx, own, name) is not None for name in _TELLING):
         return False
@@ -94,7 +98,15 @@ def _is_plain(tx: Tx, function: FunctionVariable, is_method: bool) -> bool:
         found = type_lookup(tx, cls, "__init__")
         if found is None or found.raw is not initialiser:
             return False
+        new = type_lookup(tx, cls, "__new__")
+        if new is None or new.raw is not object.__new__:
+            return False
     return _is_as_it_was(tx)
+
+
+def _is_parameter(name: str) -> bool:
+    """Whether a parameter of any kind may be called that."""
+    return name.isidentifier() and not keyword.iskeyword(name)
 
 
 def _is_as_it_was(tx: Tx) -> bool:
@@ -103,8 +115,12 @@ def _is_as_it_was(tx: Tx) -> bool:
     if parameter is None or getattr(parameter.value(tx).realize(tx), "value", None) is not inspect.Parameter:
         return False
     module = tx.globals_handle(vars(inspect), None)
-    for name, function in _STANDS_FOR.items():
+    for name, wanted in _STANDS_FOR.items():
         found: Any = namespace.lookup(tx, module, name, GlobalSource)
-        if found is None or getattr(found.realize(tx), "real", None) is not function:
+        if found is None:
+            return False
+        tracker = found.realize(tx)
+        is_function = isinstance(tracker, FunctionVariable)
+        if (tracker.real if is_function else getattr(tracker, "value", None)) is not wanted:
             return False
     return True

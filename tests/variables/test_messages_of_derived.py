@@ -271,3 +271,51 @@ def test_numbers_of_derived_classes_beside_plain_ones():
     x = torch.ones(1)
     for n in (5, 6, 7, 2):
         assert compiled(x, n) == run(x, n)
+
+
+class AsInt(float):
+    def __int__(self):
+        return 99
+
+
+class AsIndex(float):
+    def __index__(self):
+        return 98
+
+
+class AsFloat(int):
+    def __float__(self):
+        return 1.5
+
+
+class Indexed:
+    def __index__(self):
+        return 2
+
+
+FORMATTED = [
+    ("%d", AsInt(2.5)), ("%5i", AsInt(2.5)), ("%x", AsIndex(2.5)), ("%c", AsIndex(2.5)), ("%.1f", AsFloat(2)),
+    ("%g", AsFloat(2)), ("%x", Real(2.5)), ("%d", Integer(3)), ("%.1f", Real(2.5)), ("%s", AsInt(2.5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("template", "value"), FORMATTED)
+def test_formats_ask_numbers_of_derived_classes(template, value):
+    def run(x):
+        try:
+            return x + 1, template % value, (template + "!") % (value,), f"%(k){template[1:]}" % {"k": value}
+        except TypeError as error:
+            return x + 1, str(error)
+
+    assert graphlift.compile(run, backend="eager")(torch.ones(1)) == run(torch.ones(1))
+
+
+@pytest.mark.parametrize("start", [Integer(3), Indexed(), AsIndex(2.5), Real(1.0), True])
+def test_enumerate_counts_from_an_index(start):
+    def run(x):
+        try:
+            return x + 1, [(i, type(i).__name__) for i, _ in enumerate("ab", start)]
+        except TypeError as error:
+            return x + 1, str(error)
+
+    assert graphlift.compile(run, backend="eager")(torch.ones(1)) == run(torch.ones(1))

@@ -54,9 +54,7 @@ def _enumerate(tx: Tx, cls_var: Any, cls: type, args: Sequence[Any], kwargs: Map
     if named or not 1 <= len(values) <= 2:
         return fold(tx, enumerate, *[()] * len(args), **dict.fromkeys(kwargs))
     start = constant(tx, 0) if len(values) == 1 else values[1].realize(tx)
-    if not start.is_constant():
-        index_(tx, start)
-    elif type(start.as_constant()) is not int:
+    if not start.is_constant() or type(start.as_constant()) is not int:
         start = constant(tx, index_(tx, start))
     return EnumerateVariable(iteration.iter_(tx, values[0]), start)
 

@@ -200,8 +200,12 @@ def _literal(tx: Tx, part: str) -> str:
 
 def _percent_field(tx: Tx, match: re.Match[str], value: Var) -> str:
     convert = _CONVERSIONS.get(match["letter"])
+    operand = value.realize(tx)
+    part = operand if convert is not None else beneath(tx, operand)
+    if part is not operand and text.converts_itself(tx, operand.python_type(tx)):
+        tx.fail(Reason.UNSUPPORTED_BUILTIN, "formatting of a number that converts itself")
     if convert is None:
-        plain, letter = known(tx, beneath(tx, value.realize(tx))), match["letter"]
+        plain, letter = known(tx, part), match["letter"]
     else:
         plain, letter = known(tx, convert(tx, value)), "s"
     if plain is UNKNOWN:
@@ -209,5 +213,7 @@ def _percent_field(tx: Tx, match: re.Match[str], value: Var) -> str:
     try:
         made: str = f"%{match['how']}{letter}" % (plain,)
     except Exception as error:
+        if part is not operand:
+            tx.fail(Reason.UNSUPPORTED_BUILTIN, "a failing format, whose error names a derived class")
         tx.raise_real(error)
     return made

@@ -53,6 +53,12 @@ def _escape(text: str) -> str:
     return text.encode("ascii", "backslashreplace").decode("ascii")
 
 
+def converts_itself(tx: Tx, cls: type) -> bool:
+    """Whether a class has a conversion of its own that C may ask for when it formats a number."""
+    found = [type_lookup(tx, cls, name) for name in ("__float__", "__int__", "__index__")]
+    return any(attr is not None and attr.binding is not Binding.C_METHOD for attr in found)
+
+
 def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
     """``format(a, spec)``."""
     value, how = known(tx, a), known(tx, spec)
@@ -83,8 +89,7 @@ def format_(tx: Tx, a: Var, spec: Var) -> VariableTracker:
         plain = known(tx, beneath)
         if not how:
             return str_(tx, a)
-        own = type_lookup(tx, cls, "__float__")
-        if own is not None and own.binding is not Binding.C_METHOD and how[-1] in "eEfFgG%":
+        if converts_itself(tx, cls):
             tx.fail(Reason.UNSUPPORTED_BUILTIN, "format() of a number that converts itself")
         if plain is not UNKNOWN:
             return fold(tx, _format_derived, cls.__name__, plain, how)

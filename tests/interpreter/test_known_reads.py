@@ -467,3 +467,24 @@ def test_a_look_up_that_calls_what_has_a_model():
             warnings.simplefilter("always")
             compiled(x)
         assert len(caught) == 2
+
+
+def test_super_in_a_function_without_arguments():
+    class Config:
+        def of_nothing():
+            return super().__getattribute__("a")
+
+        def __getattribute__(self, key):
+            return of_nothing()
+
+    of_nothing = vars(Config)["of_nothing"]
+    held = Config()
+
+    def run(x):
+        y = x + 1
+        try:
+            return y, held.a
+        except RuntimeError as error:
+            return y, str(error)
+
+    check_fresh(lambda: (run, (torch.ones(1),)))

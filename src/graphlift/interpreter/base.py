@@ -358,12 +358,7 @@ class InstructionTranslatorBase(Translator):
 
     def present(self, source: Source) -> None:
         """See `protocol.Tx.present`."""
-        frame = self.frame
-        caller = self._caller
-        if caller is None and self.parent is not None:
-            caller = self._caller = self.parent.where()
-        where = (frame.code, frame.decoded.offsets[frame.ip - 1], caller)
-        self.assumptions.presence.append((source, where))
+        self.assumptions.presence.append((source, self.where()))
 
     def globals_handle(
         self, module_globals: dict[str, object], source: Source | None, otherwise: Source | None = None

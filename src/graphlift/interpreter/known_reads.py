@@ -82,9 +82,8 @@ class KnownReads:
         finally:
             self.looking = None
         pure = looking.pure and not looking.called and not classes_written(tx)
-        if (
-            pure and (heap.mark(), graph.mark()) == before and getattr(value, "source", None) is not None
-        ):  # and so no object made just now
+        is_existing = getattr(value, "source", None) is not None  # and so not made just now
+        if pure and is_existing and (heap.mark(), graph.mark()) == before:
             self._known[key] = (value, tuple(looking.rests_on))
         return value
 
@@ -241,6 +240,8 @@ def _call(tx: Translator, count: int, looking: Looking) -> bool:
 
 def _implied(tx: Translator, looking: Looking) -> bool:
     """What ``super()`` takes from its frame."""
+    if not tx.code.co_argcount:
+        return False
     cell = tx.symbolic_locals.get("__class__")
     if not isinstance(cell, CellVariable) or not _rests_on(looking, cell.handle):
         return False

@@ -149,14 +149,14 @@ def _last(tx: Tx, special: str, obj: VariableTracker, attr: TypeAttr, finish: st
 
 def _hooked_getattr(tx: Tx, obj: VariableTracker, cls: type, name: str, hook: TypeAttr) -> VariableTracker:
     handle = getattr(obj, "handle", None)
-    is_existing = hook.binding is Binding.FUNCTION and hook.written is None and handle is not None
+    may_repeat = hook.binding is Binding.FUNCTION and hook.written is None and handle is not None
 
     def call() -> VariableTracker:
         _last_getter(tx, obj, cls, hook.value(tx), "attribute", hook.binding is Binding.FUNCTION)
         return call_attr(tx, hook, obj, cls, [_name(tx, name)])  # type: ignore[no-any-return]
 
     def look_up() -> VariableTracker:
-        if not is_existing:
+        if not may_repeat:
             return call()
         key = (id(hook.raw), id(cls), id(handle), name)  # all of them live as long as the capture
         return tx.look_up_once(key, call)  # type: ignore[no-any-return]

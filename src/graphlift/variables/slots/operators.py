@@ -138,10 +138,9 @@ def _sequence(
     result = left.inplace_repeat(tx, right) if inplace else NOT_IMPLEMENTED
     if isinstance(result, NotImplementedType):
         result = _repeat(tx, left, right)
+    # In place, a left operand that has anything of a sequence is the only one to be repeated.
     if not isinstance(result, NotImplementedType) or (inplace and _C.item_slots(left.python_type(tx))[1]):
-        return (
-            result  # in place, a left operand that has anything of a sequence is the only one to be repeated
-        )
+        return result
     return _repeat(tx, right, left)
 
 

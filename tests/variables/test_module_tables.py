@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 
 import pytest
@@ -236,6 +237,35 @@ def same_each_time(function):
 def test_an_empty_slot_leaves_the_name_to_the_tables():
     model = Slotted()
     same_each_time(lambda x: x * model.q)
+
+
+class Failing(nn.Module):
+    """Descriptors of each kind whose reading fails, three of them with an entry of the same name."""
+
+    def __init__(self):
+        super().__init__()
+        for name in ("lazy", "computed", "described"):
+            self._buffers[name] = torch.full((1,), 4.0)
+
+    lazy = functools.cached_property(lambda self: self.missing)
+    computed = property(lambda self: self.missing)
+    lone_lazy = functools.cached_property(lambda self: self.missing)
+    lone_computed = property(lambda self: self.missing)
+
+    class _Descriptor:
+        def __get__(self, obj, cls):
+            raise AttributeError("of its own")
+
+    described = _Descriptor()
+    lone_described = _Descriptor()
+
+
+@pytest.mark.parametrize(
+    "name", ["lazy", "computed", "described", "lone_lazy", "lone_computed", "lone_described"]
+)
+def test_a_descriptor_that_fails_leaves_the_name_to_the_tables(name):
+    model = Failing()
+    same_each_time(lambda x: x * getattr(model, name))
 
 
 @pytest.mark.parametrize("hook", ["__getattr__", "__getattribute__"])

@@ -50,7 +50,7 @@ _UNDISTURBED: Final = Lacks(_OVERRIDES, _HOOKS)
 _OVERRIDING: Final = frozenset(_OVERRIDES)
 _hooks_of: Final = itemgetter(*_HOOKS)
 _NOT_HOOKED: Final = frozenset((dict, OrderedDict))
-#: Data descriptors that may raise AttributeError.
+#: Descriptors that may raise AttributeError.
 _MAY_FAIL: Final = (Binding.PROPERTY, Binding.DESCRIPTOR, Binding.MEMBER)
 
 
@@ -63,9 +63,8 @@ class ModuleVariable(UserDefinedObject):
 
     def getattr_(self, tx: Tx, name: str) -> VariableTracker:
         attr = type_lookup(tx, self.cls, name)
-        # A property that raises AttributeError and an empty slot fall back on ``__getattr__``: the general
-        # way knows how.
-        computed = attr is not None and attr.is_data and attr.binding in _MAY_FAIL
+        # A descriptor that raises AttributeError falls back on ``__getattr__``: the general way knows how.
+        computed = attr is not None and attr.binding in _MAY_FAIL
         if computed or not self._reads_plainly(tx):
             return super().getattr_(tx, name)
         if attr is None:
